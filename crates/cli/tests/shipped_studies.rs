@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use deadheat_testkit::{Kit, Signal, leftover_cgroups, skip_loudly, turn, wait_until};
+use deadheat_testkit::{Kit, Signal, descendants, is_alive, leftover_cgroups, skip_loudly, turn, wait_until};
 
 fn study(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies").join(name).canonicalize().unwrap()
@@ -161,14 +161,6 @@ fn every_claim_names_its_scenario_or_says_why_there_is_none() {
     }
 }
 
-/// Command lines of a program that name the study's folder. The environment does not identify nginx, because nginx overwrites it
-/// with its process title.
-fn running_in(study: &Path, program: &str) -> Vec<String> {
-    let command = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("cmdline")).ok();
-    let all = std::fs::read_dir("/proc").unwrap().filter_map(|entry| command(entry.ok()?));
-    all.filter(|line| line.contains(program) && line.contains(study.to_str().unwrap())).collect()
-}
-
 /// Kills a race of two contenders once its journal has the pilot, and checks that none of its processes is left.
 fn dies_with_the_race(name: &str, only: &str, scenario: &str, alive: &[&str]) {
     let study = study(name);
@@ -192,18 +184,19 @@ fn dies_with_the_race(name: &str, only: &str, scenario: &str, alive: &[&str]) {
     ];
     let mut running = kit.deadheat(arguments).args(short).limit(Duration::from_secs(300)).spawn();
     let record = kit.path().join("r.jsonl");
+    let pid = running.pid();
     running.wait_for(&format!("a pilot in the record, and {alive:?} alive"), || {
         let piloted = std::fs::read_to_string(&record).is_ok_and(|text| text.contains("{\"line\":\"pilot\""));
-        piloted && alive.iter().all(|program| !running_in(&study, program).is_empty())
+        let started = descendants(pid);
+        piloted && alive.iter().all(|program| started.iter().any(|one| one.command.contains(program)))
     });
-    let pid = running.pid();
+    // By their ids: other tests race the same studies, and a program that writes its title over its environment has no mark.
+    let started = descendants(pid);
     running.kill_9();
     let gone = wait_until(Duration::from_secs(30), || kit.leftovers().is_empty());
     assert!(gone, "left: {:?}", kit.leftovers());
-    for program in alive {
-        let left = || running_in(&study, program);
-        assert!(wait_until(Duration::from_secs(5), || left().is_empty()), "left: {:?}", left());
-    }
+    let left = || started.iter().filter(|one| is_alive(one.pid)).collect::<Vec<_>>();
+    assert!(wait_until(Duration::from_secs(5), || left().is_empty()), "left: {:?}", left());
     let no_group = || leftover_cgroups(&format!("deadheat-{pid}-")).is_empty();
     assert!(wait_until(Duration::from_secs(5), no_group), "{:?}", leftover_cgroups("deadheat-"));
 }

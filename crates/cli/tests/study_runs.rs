@@ -175,3 +175,86 @@ fn a_log_is_raced_and_services_are_reset() {
     resumed.assert_status(2).assert_stderr_has("the file has changed since the race began");
     kit.assert_nothing_left();
 }
+
+/// Two contenders whose token differs in each start, and requests that need it, with a row of values each.
+fn with_login(kit: &Kit, token: &str) {
+    kit.file("items.csv", "id,note\n1,plain\n2,\"a \"\"b\"\", c\"\n3,x&y=z\n");
+    let server = server_line(&["--login"]);
+    let study = [
+        table("contender", "a", &server),
+        table("contender", "b", &server),
+        format!(
+            "[[probe]]\nname = \"login\"\nmethod = \"POST\"\npath = \"/login\"\ncapture = {{ token = \"{token}\" }}\n"
+        ),
+        "[[probe]]\nname = \"item\"\npath = \"/items/{id}?note={note}\"\nvalues_from = \"items.csv\"\n\
+         request_headers = { authorization = \"Bearer {token}\" }\n"
+            .to_owned(),
+    ];
+    kit.file("study.toml", study.concat());
+}
+
+#[test]
+fn contenders_are_raced_with_the_token_of_each_start() {
+    let (kit, _turn) = (kit(), deadheat_testkit::turn());
+    with_login(&kit, "$.access_token");
+    let race = ["race", ".", "--record", "r.jsonl", "--epochs", "3", "--measure", "600ms"];
+    let outcome =
+        kit.deadheat(race).args(["--slice", "100ms", "--warmup", "50ms"]).json_to("race.json").run();
+    assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
+    let json = outcome.json();
+    crate::common::assert_valid(&json, include_str!("../../record/schema/record-1.schema.json"));
+    let record = &json["record"];
+    assert!(record["epochs"].as_array().unwrap().len() >= 3, "{outcome}");
+    for epoch in record["epochs"].as_array().unwrap() {
+        for slice in
+            epoch["rounds"].as_array().unwrap().iter().flat_map(|one| one["slices"].as_array().unwrap())
+        {
+            // Without the token of this start, every answer is 401.
+            assert_eq!(slice["failed"].as_u64(), Some(0), "{slice}");
+            assert!(slice["completions"].as_u64().unwrap() > 0, "{slice}");
+        }
+    }
+    let probes = &record["plan"]["probes"];
+    assert_eq!(probes[0]["capture"]["token"]["json"], "$.access_token");
+    assert_eq!(
+        (probes[0]["under_load"].as_bool(), probes[1]["values"]["rows"].as_u64()),
+        (Some(false), Some(3))
+    );
+    assert_eq!(probes[1]["values"]["columns"], serde_json::json!(["id", "note"]));
+    let row = kit.read("r.jsonl");
+    assert!(!row.contains("x&y=z") && !row.contains("x%26y"), "the values stay in the file");
+    // Another file cannot continue the race.
+    let begun: Vec<&str> =
+        row.lines().filter(|line| !line.contains("\"done\"") && !line.contains("\"end\"")).collect();
+    kit.file("begun.jsonl", begun.join("\n") + "\n");
+    kit.file("items.csv", "id,note\n9,other\n");
+    let resumed = kit.deadheat(["race", "--resume", "begun.jsonl"]).run();
+    resumed.assert_status(2).assert_stderr_has("items.csv: the file has changed since the race began");
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn a_capture_that_finds_nothing_is_told_with_what_the_answer_has() {
+    let kit = kit();
+    with_login(&kit, "$.accesstoken");
+    let outcome = kit.deadheat(["check", ".", "--ready-timeout", "60s"]).run();
+    outcome.assert_status(1).assert_stdout_has("0 of 2 contenders meet the contract");
+    outcome.assert_stdout_has("$.accesstoken").assert_stdout_has("a value for {token}");
+    outcome.assert_stdout_has(r#"{"access_token":"…","expires_in":3600}"#);
+    with_login(&kit, "$.access_token");
+    kit.deadheat(["check", ".", "--ready-timeout", "60s"]).run().assert_status(0);
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn an_unusable_file_of_values_is_refused_with_its_line() {
+    let kit = kit();
+    with_login(&kit, "$.access_token");
+    kit.file("items.csv", "id,note\n1,a\n2\n");
+    for command in ["race", "check"] {
+        let outcome = kit.deadheat([command, "."]).run();
+        outcome.assert_status(2).assert_stderr_has("study.toml:");
+        outcome
+            .assert_stderr_has("`items.csv`: line 3: the number of values is 1, and line 1 names 2 columns");
+    }
+}

@@ -27,6 +27,7 @@ mod plan;
 mod profile;
 mod readings;
 mod request_log;
+mod request_values;
 mod scenario;
 mod verdict;
 
@@ -66,6 +67,7 @@ pub use plan::{
 pub use profile::{Function, ProfilePass, ProfileUsage, Stacks, Why};
 pub use readings::{Handicap, HostReading, Throttling};
 pub use request_log::{LogContents, LogFormat, LogReading, RequestLog};
+pub use request_values::{Capture, Rows, ValueError, ValuePlace, ValuesFile, fill, placeholders};
 pub use scenario::{Axis, Rung, Slices, SweepPoint};
 pub use verdict::VerdictWord;
 

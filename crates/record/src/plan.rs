@@ -9,7 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Claim, Collector, Experiment, Metric, Objective, Pinning, RequestLog, Rung, Slices, SweepPoint, Why,
+    Capture, Claim, Collector, Experiment, Metric, Objective, Pinning, RequestLog, Rung, Slices, SweepPoint,
+    ValuePlace, ValuesFile, Why,
 };
 
 /// Everything that a race does, decided before it starts.
@@ -277,6 +278,13 @@ pub struct Probe {
     /// The recorded requests that the probe stands for, if there are any. Then `method` and `path` are those of the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<RequestLog>,
+    /// The file whose rows fill in the request, if there is one: then the probe stands for one request per row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<ValuesFile>,
+    /// The values that deadheat takes from each contender's answer, by name. In later probes, `{name}` stands for the value. The values
+    /// themselves are not in the record.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub capture: BTreeMap<String, Capture>,
     /// Request headers.
     #[serde(default)]
     pub request_headers: BTreeMap<String, String>,
@@ -300,6 +308,13 @@ pub struct Probe {
 impl Probe {
     /// The headers in which contenders must agree unless a study says otherwise, in lower case.
     pub const AGREE_HEADERS: &[&str] = &["content-type"];
+
+    /// Where placeholders in the body of the request stand.
+    pub fn body_place(&self) -> ValuePlace {
+        let mut headers = self.request_headers.iter();
+        let kind = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        ValuePlace::of_body(kind.map(|(_, value)| value.as_str()), &self.request_body)
+    }
 
     /// The headers of [`Self::AGREE_HEADERS`] in which contenders need not agree here.
     pub fn headers_that_may_differ(&self) -> impl Iterator<Item = &'static str> {

@@ -1,4 +1,4 @@
-//! Sends one request to several addresses at the same moment, each on a separate thread.
+//! Sends requests to several addresses at the same moment, each on a separate thread.
 //!
 //! Owns: that all requests are sent at once, and that a silent server does not delay an interruption. Must not know: the content of
 //! requests, and what follows from the answers.
@@ -54,12 +54,11 @@ impl NoAnswer {
 
 /// Talks to contenders: single requests, and sessions of load.
 pub trait LoadGenerator {
-    /// Sends a request to all addresses at once and waits at most `patience` for each. The answers are in the order of the addresses.
+    /// Sends each request to its address, all at once, and waits at most `patience` for each answer. The answers are in the same order.
     /// Returns none if `stopped` returns true first.
     fn ask(
         &self,
-        addresses: &[&Address],
-        question: &Question,
+        asked: &[(&Address, &Question)],
         patience: Duration,
         stopped: &dyn Fn() -> bool,
     ) -> Option<Vec<Result<Answer, NoAnswer>>>;
@@ -78,12 +77,11 @@ pub struct LocalGenerator;
 impl LoadGenerator for LocalGenerator {
     fn ask(
         &self,
-        addresses: &[&Address],
-        question: &Question,
+        asked: &[(&Address, &Question)],
         patience: Duration,
         stopped: &dyn Fn() -> bool,
     ) -> Option<Vec<Result<Answer, NoAnswer>>> {
-        ask_all(addresses, question, patience, stopped)
+        ask_all(asked, patience, stopped)
     }
 
     fn open(&self, config: SessionConfig) -> Result<Box<dyn LoadSession>, OpenError> {
@@ -111,18 +109,17 @@ fn remedy(error: &ExchangeError, tls: bool) -> Option<&'static str> {
     }
 }
 
-/// Sends a request to all addresses at once and waits at most `patience` for each. The answers are in the order of the addresses. Returns
+/// Sends each request to its address, all at once, and waits at most `patience` for each answer. The answers are in the same order. Returns
 /// none if `stopped` returns true first.
 pub(crate) fn ask_all(
-    addresses: &[&Address],
-    question: &Question,
+    asked: &[(&Address, &Question)],
     patience: Duration,
     stopped: &dyn Fn() -> bool,
 ) -> Option<Vec<Result<Answer, NoAnswer>>> {
     let (sender, receiver) = mpsc::channel();
-    let mut answers: Vec<Option<Result<Answer, NoAnswer>>> = vec![None; addresses.len()];
-    for (place, address) in addresses.iter().enumerate() {
-        let (sender, address, question) = (sender.clone(), (*address).clone(), question.clone());
+    let mut answers: Vec<Option<Result<Answer, NoAnswer>>> = vec![None; asked.len()];
+    for (place, (address, question)) in asked.iter().enumerate() {
+        let (sender, address, question) = (sender.clone(), (*address).clone(), (*question).clone());
         // Not a scoped thread: a thread that waits for a silent server stays behind after an interruption.
         let asking = std::thread::Builder::new().name("ask".into()).spawn(move || {
             let Question { bytes, head, tls } = question;
@@ -209,7 +206,8 @@ pub(crate) mod tests {
             })
         };
         let (one, two) = (patient(), patient());
-        let answers = ask_all(&[&one, &two], &question(), Duration::from_secs(60), &|| false).unwrap();
+        let answers =
+            ask_all(&[(&one, &question()), (&two, &question())], Duration::from_secs(60), &|| false).unwrap();
         assert!(answers.iter().all(|answer| answer.as_ref().is_ok_and(|answer| answer.body == b"met")));
     }
 
@@ -217,8 +215,9 @@ pub(crate) mod tests {
     fn silence_is_told_apart_from_refusal_and_answers_keep_their_places() {
         let (silent, good) = (server(|_| None), server(|_| Some("good".into())));
         let refusing = Address::Unix("/nowhere/at/all".into());
-        let all = [&silent, &refusing, &good];
-        let answers = ask_all(&all, &question(), Duration::from_millis(300), &|| false).unwrap();
+        let question = question();
+        let all = [&silent, &refusing, &good].map(|address| (address, &question));
+        let answers = ask_all(&all, Duration::from_millis(300), &|| false).unwrap();
         assert!(answers[0].as_ref().unwrap_err().timed_out);
         let refused = answers[1].as_ref().unwrap_err();
         assert!(!refused.timed_out && refused.reason.contains("No such file"), "{refused:?}");
@@ -230,7 +229,7 @@ pub(crate) mod tests {
         let settings = TlsSettings::new("localhost", deadheat_load::TlsTrust::Insecure).unwrap();
         let reason = |address: &Address, tls: Option<TlsSettings>| {
             let question = Question { tls, ..question() };
-            let mut all = ask_all(&[address], &question, Duration::from_secs(20), &|| false).unwrap();
+            let mut all = ask_all(&[(address, &question)], Duration::from_secs(20), &|| false).unwrap();
             all.remove(0).unwrap_err().reason
         };
         let plain = server(|_| Some("plain".into()));
@@ -268,7 +267,7 @@ pub(crate) mod tests {
             *looks.lock().unwrap() > 2
         };
         let start = Instant::now();
-        assert_eq!(ask_all(&[&silent], &question(), Duration::from_secs(600), &stopped), None);
+        assert_eq!(ask_all(&[(&silent, &question())], Duration::from_secs(600), &stopped), None);
         assert!(start.elapsed() < Duration::from_secs(300));
     }
 }

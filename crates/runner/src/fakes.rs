@@ -30,7 +30,7 @@ use deadheat_record::{Finding, Function, Plan, Stacks};
 use rustix::process::Pid;
 
 use crate::ask::{LoadGenerator, NoAnswer, Question};
-use crate::parity::Recordings;
+use crate::parity::ProbeFiles;
 
 /// The behaviour of a fake contender.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ pub(crate) struct Character {
     pub cold: (f64, usize),
     /// The slice in which it dies, counted over all its slices with warm-ups.
     pub dies_in_slice: Option<usize>,
-    /// The body that it answers with.
+    /// The body that it answers with. `{start}` stands for a text that differs between its starts.
     pub body: &'static str,
     /// Whether it answers with an error status while requests come as fast as it answers, without a rate.
     pub refuses_full_speed: bool,
@@ -78,8 +78,11 @@ pub(crate) struct World {
     now: Cell<Duration>,
     /// The slice in which the user interrupts.
     pub interrupted_in_slice: Cell<Option<usize>>,
-    /// The recorded traffic of the plan's probes.
-    pub recordings: RefCell<Recordings>,
+    /// What the files of the plan's probes contain.
+    pub files: RefCell<ProbeFiles>,
+    /// Every request that was sent to decide readiness or to compare answers, and for each session the first one that it loads with: the
+    /// name of the contender and the bytes.
+    pub requests: RefCell<Vec<(String, String)>>,
     /// By port: the name of the contender that listens there, and its start time.
     places: RefCell<Vec<(String, Duration)>>,
     awake: RefCell<BTreeMap<String, bool>>,
@@ -108,7 +111,8 @@ impl World {
             slices: Cell::new(0),
             now: Cell::new(Duration::from_secs(1)),
             interrupted_in_slice: Cell::new(None),
-            recordings: RefCell::default(),
+            files: RefCell::default(),
+            requests: RefCell::default(),
             places: RefCell::default(),
             awake: RefCell::default(),
             borne: RefCell::default(),
@@ -121,6 +125,10 @@ impl World {
 
     fn note(&self, call: String) {
         self.calls.borrow_mut().push(call);
+    }
+
+    fn note_request(&self, name: &str, bytes: &[u8]) {
+        self.requests.borrow_mut().push((name.to_owned(), String::from_utf8_lossy(bytes).into_owned()));
     }
 
     fn character(&self, name: &str) -> Character {
@@ -319,28 +327,31 @@ pub(crate) struct FakeGenerator(pub Rc<World>);
 impl LoadGenerator for FakeGenerator {
     fn ask(
         &self,
-        addresses: &[&Address],
-        _: &Question,
+        all: &[(&Address, &Question)],
         _: Duration,
         stopped: &dyn Fn() -> bool,
     ) -> Option<Vec<Result<Answer, NoAnswer>>> {
-        let asked: Vec<(String, Duration)> = addresses.iter().map(|one| self.0.at(one)).collect();
+        let asked: Vec<(String, Duration)> = all.iter().map(|(address, _)| self.0.at(address)).collect();
         let names: Vec<&str> = asked.iter().map(|(name, _)| name.as_str()).collect();
         self.0.note(format!("ask {}", names.join(" ")));
-        let answer = |(name, begun): &(String, Duration)| {
+        for (name, (_, question)) in names.iter().zip(all) {
+            self.0.note_request(name, &question.bytes);
+        }
+        let answer = |((name, begun), (address, _)): (&(String, Duration), &(&Address, &Question))| {
             let character = self.0.character(name);
             if self.0.now.get() - *begun < character.start {
                 return Err(NoAnswer { reason: "connection refused".into(), timed_out: false });
             }
-            let body = character.body.as_bytes().to_vec();
+            let body = character.body.replace("{start}", &format!("start-of-{name}-{address}")).into_bytes();
             Ok(Answer { status: 200, headers: Vec::new(), body, keep_alive: true })
         };
-        (!stopped()).then(|| asked.iter().map(answer).collect())
+        (!stopped()).then(|| asked.iter().zip(all).map(answer).collect())
     }
 
     fn open(&self, config: SessionConfig) -> Result<Box<dyn LoadSession>, OpenError> {
         let (name, _) = self.0.at(&config.address);
         self.0.note(format!("open {name}"));
+        self.0.note_request(&name, &config.requests.prepared()[0].bytes);
         Ok(Box::new(FakeSession { world: Rc::clone(&self.0), name, slices: 0 }))
     }
 }

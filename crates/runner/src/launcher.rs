@@ -7,13 +7,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use deadheat_load::{Address, Answer, RequestError};
+use deadheat_load::{Address, Answer};
 use deadheat_record::{Ending, Limits, Listen, Plan, ScenarioPlan};
 
 use crate::ask::{LoadGenerator, NoAnswer, Question};
 use crate::authority::Authority;
 use crate::ceiling::NULL_COMMAND;
-use crate::parity::{Contract, Parity, ProbeTarget};
+use crate::parity::{Contract, Parity, ProbeTarget, QuestionError};
 use deadheat_host::Host;
 use deadheat_host::clock::Clock;
 use deadheat_host::command::{ShellCommand, values_of};
@@ -102,7 +102,7 @@ impl Launcher<'_> {
         &'b self,
         contract: &'b Contract,
         authority: &Authority,
-    ) -> Result<Launcher<'b>, RequestError> {
+    ) -> Result<Launcher<'b>, QuestionError> {
         let mut values = self.values.clone();
         values.extend(authority.values());
         Ok(Launcher {
@@ -240,24 +240,22 @@ impl Launcher<'_> {
         &self,
         contenders: &[ProbeTarget<'_>],
         when: &str,
-    ) -> Result<Option<Parity>, RequestError> {
-        let ask = |all: &[&Address], question: &Question, patience| self.ask_all(all, question, patience);
-        self.contract.check(contenders, when, &ask)
+    ) -> Result<Option<Parity>, QuestionError> {
+        self.contract.check(contenders, when, &|asked, patience| self.ask_all(asked, patience))
     }
 
-    /// Sends the same request to several addresses at once. Returns none if the user interrupts.
+    /// Sends each request to its address, all at once. Returns none if the user interrupts.
     pub(crate) fn ask_all(
         &self,
-        addresses: &[&Address],
-        question: &Question,
+        asked: &[(&Address, &Question)],
         patience: Duration,
     ) -> Option<Vec<Result<Answer, NoAnswer>>> {
-        self.generator.ask(addresses, question, patience, self.stopped)
+        self.generator.ask(asked, patience, self.stopped)
     }
 
     /// Sends the first probe. A contender that never answers does not delay an interruption.
     fn ask(&self, address: &Address, patience: Duration) -> Result<Answer, NoAnswer> {
-        let answers = self.ask_all(&[address], &self.request, patience);
+        let answers = self.ask_all(&[(address, &self.request)], patience);
         let answer = answers.and_then(|mut all| all.pop());
         answer.unwrap_or_else(|| Err(NoAnswer { reason: "no answer yet".into(), timed_out: false }))
     }

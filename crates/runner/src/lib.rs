@@ -1,13 +1,14 @@
 //! The order of a race: parity, pilot, epochs, rounds of slices, the record, and when to stop.
 //!
 //! Owns: that order, what is compared between answers, and when a round is left out. Must not know: how processes run and machines are
-//! read (`host`), flags and study files (`study`), statistics, renderers. The machine, load generator, clock and recorded traffic are passed in, so that
+//! read (`host`), flags and study files (`study`), statistics, renderers. The machine, load generator, clock and the contents of files are passed in, so that
 //! tests can run whole races on fakes.
 #![warn(missing_docs)]
 
 mod alone;
 mod ask;
 mod authority;
+mod capture;
 pub mod ceiling;
 mod check;
 mod collector;
@@ -25,6 +26,7 @@ mod observe;
 mod parity;
 mod peak;
 mod profile;
+mod question;
 mod race;
 mod readings;
 mod schedule;
@@ -37,5 +39,5 @@ pub use compare::{BodyRules, BodyRulesError};
 pub use events::{Event, Observer};
 pub use handicap::MOST as LONGEST_HANDICAP;
 pub use observe::{Observed, observe};
-pub use parity::{ContractError, Recordings};
+pub use parity::{ContractError, ProbeFiles, QuestionError};
 pub use race::{Finish, Place, Race, RaceError, spent_ns};

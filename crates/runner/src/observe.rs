@@ -62,8 +62,7 @@ pub fn observe(
     let failed = |path: &PathBuf, source| RaceError::Folder { path: path.clone(), source };
     fresh_logs(&logs).map_err(|source| failed(&logs, source))?;
     std::fs::create_dir_all(&plan.work).map_err(|source| failed(&plan.work, source))?;
-    let contract =
-        Contract::new(&plan.probes, place.recordings, Duration::from_nanos(plan.method.timeout_ns))?;
+    let contract = Contract::new(&plan.probes, place.files, Duration::from_nanos(plan.method.timeout_ns))?;
     let authority = Authority::of(plan)?;
     let contract = match &authority {
         Some(authority) => contract.over(authority.settings()),
@@ -151,7 +150,7 @@ impl Observation<'_> {
             for (probe, seen) in self.launcher.plan.probes.iter().zip(&mut self.observed.probes) {
                 let Ok(starts) = seen else { continue };
                 let question = contract.question_of(probe)?;
-                let Some(answers) = self.launcher.ask_all(&[address], &question, timeout) else {
+                let Some(answers) = self.launcher.ask_all(&[(address, &question)], timeout) else {
                     return Err(StartError::Interrupted.into());
                 };
                 match answers.into_iter().next() {

@@ -10,14 +10,17 @@ use std::time::Duration;
 
 use deadheat_analysis::gates::table::{self, By};
 use deadheat_load::{
-    Address, Answer, Expectation, Prepared, RecordedRequest, Recording, RequestError, Sample, StatusSet,
-    TlsSettings, digest, request_bytes,
+    Address, Answer, Expectation, Prepared, RecordedRequest, Recording, Sample, StatusSet, TlsSettings,
+    digest,
 };
-use deadheat_record::{Difference, Finding, Probe, StatusRule};
+use deadheat_record::{BodyRule, Capture, Difference, Finding, Probe, Rows, StatusRule};
 
 use crate::ask::{NoAnswer, Question};
+use crate::capture::{Captured, capture, hidden};
 use crate::compare::{BodyDifference, BodyRules, BodyRulesError};
 use crate::encoding;
+pub use crate::question::QuestionError;
+use crate::question::{Filling, question};
 
 /// Number of attempts for answers that must agree at the same moment: the value may change between two answers.
 const TRIES: usize = 3;
@@ -25,8 +28,14 @@ const TRIES: usize = 3;
 /// A probe that stands for many requests sends this many of them, evenly spread over its list.
 const SAMPLE: usize = 64;
 
-/// Recorded traffic by the name of the probe that stands for it.
-pub type Recordings = BTreeMap<String, Arc<Recording>>;
+/// What the files contain that probes name, by the name of the probe.
+#[derive(Debug, Clone, Default)]
+pub struct ProbeFiles {
+    /// Recorded traffic.
+    pub recordings: BTreeMap<String, Arc<Recording>>,
+    /// Rows of values.
+    pub rows: BTreeMap<String, Arc<Rows>>,
+}
 
 /// A contract, ready for use.
 #[derive(Debug, Clone)]
@@ -36,6 +45,8 @@ pub(crate) struct Contract {
     /// Probes that stand for many requests.
     many: Vec<Many>,
     timeout: Duration,
+    /// The largest total size of the requests that the rows of one probe make, in bytes.
+    most_row_bytes: usize,
     /// The TLS settings for contenders; none for plain HTTP.
     tls: Option<TlsSettings>,
 }
@@ -47,38 +58,59 @@ struct AskedProbe {
     rules: BodyRules,
     /// The recorded request that is sent; none if the probe itself says what is sent.
     recorded: Option<RecordedRequest>,
+    /// The row of values that the request contains.
+    row: Option<(Arc<Rows>, usize)>,
 }
 
-/// A probe that stands for many requests: those of a list of paths, or recorded ones.
+/// A probe that stands for many requests.
 #[derive(Debug, Clone)]
 struct Many {
     probe: Probe,
     rules: BodyRules,
-    /// The recorded requests; none if the probe has a list of paths.
-    recording: Option<Arc<Recording>>,
+    source: ManySource,
+}
+
+/// Where the requests of a probe come from that stands for many.
+#[derive(Debug, Clone)]
+enum ManySource {
+    /// The probe's list of paths.
+    Paths,
+    /// Recorded traffic.
+    Recording(Arc<Recording>),
+    /// Rows of values: one request for each.
+    Rows(Arc<Rows>),
 }
 
 impl Many {
     /// How many requests there are.
     fn len(&self) -> usize {
-        self.recording.as_ref().map_or(self.probe.paths.len(), |recording| recording.requests.len())
+        match &self.source {
+            ManySource::Paths => self.probe.paths.len(),
+            ManySource::Recording(recording) => recording.requests.len(),
+            ManySource::Rows(rows) => rows.values.len(),
+        }
     }
 
     /// The name of one of the requests.
     fn key(&self, index: usize) -> String {
-        match &self.recording {
-            None => key(&self.probe, &self.probe.paths[index]),
-            Some(recording) => {
+        match &self.source {
+            ManySource::Paths => key(&self.probe, &self.probe.paths[index]),
+            ManySource::Recording(recording) => {
                 let RecordedRequest { method, target, .. } = &recording.requests[index];
                 format!("{} line {}: {method} {target}", self.probe.name, recording.lines[index])
             }
+            // Values may be secret, so they are not part of the name.
+            ManySource::Rows(rows) => format!("{} line {}", self.probe.name, rows.lines[index]),
         }
     }
 
     /// A sample of the requests, each as a separate probe: evenly spread, with the first one, without duplicates.
     fn sample(&self) -> Vec<AskedProbe> {
         let mut seen = BTreeSet::new();
-        let is_new = |index: &usize| self.recording.is_some() || seen.insert(&self.probe.paths[*index]);
+        let is_new = |index: &usize| match self.source {
+            ManySource::Paths => seen.insert(&self.probe.paths[*index]),
+            ManySource::Recording(_) | ManySource::Rows(_) => true,
+        };
         let distinct: Vec<usize> = (0..self.len()).filter(is_new).collect();
         let (count, most) = (distinct.len(), distinct.len().min(SAMPLE));
         (0..most).map(|place| self.one(distinct[place * count / most])).collect()
@@ -86,23 +118,35 @@ impl Many {
 
     /// One of the requests as a separate probe.
     fn one(&self, index: usize) -> AskedProbe {
-        let bare = Probe { name: self.key(index), paths: Vec::new(), ..self.probe.clone() };
-        let recorded = self.recording.as_ref().map(|recording| recording.requests[index].clone());
-        let probe = match &recorded {
-            Some(RecordedRequest { method, target, .. }) => {
-                Probe { method: method.clone(), path: target.clone(), ..bare }
+        let mut probe = Probe { name: self.key(index), paths: Vec::new(), ..self.probe.clone() };
+        let (mut recorded, mut row) = (None, None);
+        match &self.source {
+            ManySource::Paths => probe.path.clone_from(&self.probe.paths[index]),
+            ManySource::Recording(recording) => {
+                let request = recording.requests[index].clone();
+                (probe.method, probe.path) = (request.method.clone(), request.target.clone());
+                recorded = Some(request);
             }
-            None => Probe { path: self.probe.paths[index].clone(), ..bare },
-        };
-        AskedProbe { probe, rules: self.rules.clone(), recorded }
+            ManySource::Rows(rows) => row = Some((Arc::clone(rows), index)),
+        }
+        AskedProbe { probe, rules: self.rules.clone(), recorded, row }
     }
 
     /// How often each request is sent relative to the others.
     fn weights(&self) -> Vec<f64> {
-        match &self.recording {
-            Some(recording) => recording.counts().into_iter().map(|count| count as f64).collect(),
-            None => vec![1.0; self.len()],
+        match &self.source {
+            ManySource::Recording(recording) => {
+                recording.counts().into_iter().map(|count| count as f64).collect()
+            }
+            ManySource::Paths | ManySource::Rows(_) => vec![1.0; self.len()],
         }
+    }
+}
+
+impl AskedProbe {
+    fn filling<'a>(&'a self, captured: Option<&'a Captured>) -> Filling<'a> {
+        let row = self.row.as_ref().map(|(rows, row)| (&**rows, *row));
+        Filling { recorded: self.recorded.as_ref(), row, captured }
     }
 }
 
@@ -120,6 +164,12 @@ pub enum ContractError {
     /// The recorded traffic of a probe was not read.
     #[error("probe {probe}: its recorded traffic is missing")]
     Recording {
+        /// The probe's name.
+        probe: String,
+    },
+    /// The rows of values of a probe were not read.
+    #[error("probe {probe}: its rows of values are missing")]
+    Rows {
         /// The probe's name.
         probe: String,
     },
@@ -145,12 +195,17 @@ pub(crate) struct Parity {
     pub statuses: BTreeMap<(String, String), u16>,
     /// How their bodies are encoded (`gzip`), by contender and probe. Those that are sent as they are have no entry.
     pub encodings: BTreeMap<(String, String), String>,
+    /// The values that each contender's answers contained, by contender.
+    pub captured: BTreeMap<String, Captured>,
 }
 
 type Answers = Vec<Result<Answer, NoAnswer>>;
 
-/// Sends the same request to several addresses at once, each with a time limit. Returns none if the user interrupts.
-pub(crate) type AskAll<'a> = dyn Fn(&[&Address], &Question, Duration) -> Option<Answers> + 'a;
+/// Sends requests to several addresses at once, each with a time limit. Returns none if the user interrupts.
+pub(crate) type AskAll<'a> = dyn Fn(&[(&Address, &Question)], Duration) -> Option<Answers> + 'a;
+
+/// The request of a probe for each contender, by name. Those for which no request could be made have none.
+type Questions<'a> = BTreeMap<&'a str, Question>;
 
 /// The contenders that received a probe, and their answers in the same order, with decoded bodies.
 #[derive(Debug, Default)]
@@ -161,7 +216,8 @@ struct Round<'a> {
     encoded: Vec<Option<Vec<u8>>>,
 }
 
-/// The contenders that still receive probes. A contender that lets one request time out receives no more.
+/// The contenders that still receive probes. A contender that lets one request time out receives no more, and neither does one whose answer
+/// lacks a value that later requests need.
 struct Asking<'a, 's> {
     asked: Vec<ProbeTarget<'a>>,
     timeout: Duration,
@@ -172,31 +228,32 @@ impl Contract {
     /// Prepares the probes' rules.
     ///
     /// # Errors
-    /// When a path or pattern is invalid, or recorded traffic is missing.
+    /// When a path or pattern is invalid, or the contents of a file are missing.
     pub(crate) fn new(
         probes: &[Probe],
-        recordings: &Recordings,
+        files: &ProbeFiles,
         timeout: Duration,
     ) -> Result<Self, ContractError> {
-        let mut contract = Self { asked: Vec::new(), many: Vec::new(), timeout, tls: None };
+        let most_row_bytes = Rows::MOST_REQUEST_BYTES;
+        let mut contract = Self { asked: Vec::new(), many: Vec::new(), timeout, most_row_bytes, tls: None };
         for probe in probes {
             let name = || probe.name.clone();
-            let rules = BodyRules::new(&probe.body)
+            let rules = BodyRules::new(&comparable(probe))
                 .map_err(|source| ContractError::Rules { probe: name(), source })?;
-            let recording = match &probe.log {
-                None => None,
-                Some(_) => Some(
-                    recordings
-                        .get(&probe.name)
-                        .cloned()
-                        .ok_or_else(|| ContractError::Recording { probe: name() })?,
-                ),
-            };
-            if probe.paths.is_empty() && recording.is_none() {
-                contract.asked.push(AskedProbe { probe: probe.clone(), rules, recorded: None });
+            let source = if probe.log.is_some() {
+                let found = files.recordings.get(&probe.name).cloned();
+                ManySource::Recording(found.ok_or_else(|| ContractError::Recording { probe: name() })?)
+            } else if probe.values.is_some() {
+                let found = files.rows.get(&probe.name).cloned();
+                ManySource::Rows(found.ok_or_else(|| ContractError::Rows { probe: name() })?)
+            } else if !probe.paths.is_empty() {
+                ManySource::Paths
+            } else {
+                let probe = probe.clone();
+                contract.asked.push(AskedProbe { probe, rules, recorded: None, row: None });
                 continue;
-            }
-            let many = Many { probe: probe.clone(), rules, recording };
+            };
+            let many = Many { probe: probe.clone(), rules, source };
             contract.asked.extend(many.sample());
             contract.many.push(many);
         }
@@ -213,28 +270,27 @@ impl Contract {
         self.tls.as_ref()
     }
 
-    /// The first probe's request, which decides readiness.
+    /// The first probe's request, which decides readiness. No value was captured before it.
     ///
     /// # Errors
     /// When it cannot be written as an HTTP request.
-    pub(crate) fn first_request(&self) -> Result<Question, RequestError> {
-        self.question(self.asked.first())
+    pub(crate) fn first_request(&self) -> Result<Question, QuestionError> {
+        match self.asked.first() {
+            Some(one) => self.question(one, None),
+            None => Ok(Question { tls: self.tls.clone(), ..question(None, Filling::default())? }),
+        }
     }
 
-    /// The request of a probe without recorded traffic.
+    /// The request of a probe without a file and without captured values.
     ///
     /// # Errors
     /// When it cannot be written as an HTTP request.
-    pub(crate) fn question_of(&self, probe: &Probe) -> Result<Question, RequestError> {
-        Ok(Question { tls: self.tls.clone(), ..question(Some(probe), None)? })
+    pub(crate) fn question_of(&self, probe: &Probe) -> Result<Question, QuestionError> {
+        Ok(Question { tls: self.tls.clone(), ..question(Some(probe), Filling::default())? })
     }
 
-    fn question(&self, one: Option<&AskedProbe>) -> Result<Question, RequestError> {
-        let question = match one {
-            None => question(None, None),
-            Some(AskedProbe { probe, recorded, .. }) => question(Some(probe), recorded.as_ref()),
-        };
-        Ok(Question { tls: self.tls.clone(), ..question? })
+    fn question(&self, one: &AskedProbe, captured: Option<&Captured>) -> Result<Question, QuestionError> {
+        Ok(Question { tls: self.tls.clone(), ..question(Some(&one.probe), one.filling(captured))? })
     }
 
     /// What is wrong with an answer to the first probe, by the contract alone; none if nothing is.
@@ -252,7 +308,8 @@ impl Contract {
         Some(format!("its answer to {} has {path} {got} instead of {expected}{more}", probe.name))
     }
 
-    /// Sends every probe to every contender and lists all differences. Returns none if the user interrupts.
+    /// Sends every probe to every contender and lists all differences. Takes the values that later probes need from the answers. Returns none
+    /// if the user interrupts.
     ///
     /// # Errors
     /// When a probe cannot be written as an HTTP request.
@@ -261,38 +318,68 @@ impl Contract {
         contenders: &[ProbeTarget<'_>],
         when: &str,
         ask: &AskAll<'_>,
-    ) -> Result<Option<Parity>, RequestError> {
+    ) -> Result<Option<Parity>, QuestionError> {
         let mut parity = Parity::default();
         let mut circle = Asking { asked: contenders.to_vec(), timeout: self.timeout, ask };
         for one in &self.asked {
-            let (probe, rules, question) = (&one.probe, &one.rules, self.question(Some(one))?);
+            let (probe, rules) = (&one.probe, &one.rules);
+            let questions = self.questions(one, &mut circle, &mut parity, when)?;
             // Probes that are used under load are sent twice: both answers together decide what to expect under load.
             for _ in 0..if probe.under_load { 2 } else { 1 } {
-                let Some((found, round)) = circle.settle(probe, rules, &question, when) else {
+                let Some((found, round)) = circle.settle(probe, rules, &questions, when) else {
                     return Ok(None);
                 };
+                if !probe.capture.is_empty() {
+                    circle.capture(probe, &round, &found, &mut parity, when);
+                }
                 parity.add(found);
                 parity.learn(probe, round);
             }
         }
-        Ok(Some(parity))
+        let found = std::mem::take(&mut parity.differences);
+        Ok(Some(Parity { differences: parity.hidden(found), ..parity }))
     }
 
-    /// One contender's requests of a probe under load, in the order of its paths, with the expected answers.
+    /// The request of a probe for each contender. A contender whose captured values cannot be part of it receives no more probes.
+    fn questions<'a>(
+        &self,
+        one: &AskedProbe,
+        circle: &mut Asking<'a, '_>,
+        parity: &mut Parity,
+        when: &str,
+    ) -> Result<Questions<'a>, QuestionError> {
+        let mut questions = Questions::new();
+        for asked in &circle.asked {
+            match self.question(one, parity.captured.get(asked.name)) {
+                Ok(question) => drop(questions.insert(asked.name, question)),
+                Err(QuestionError::Value(error)) => {
+                    let wrong = plain("request", "values that it can contain", &error.to_string());
+                    parity.add(vec![named(asked.name, &one.probe, &wrong, "contract", when)]);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        circle.asked.retain(|asked| questions.contains_key(asked.name));
+        Ok(questions)
+    }
+
+    /// One contender's requests of a probe under load, in the order of its list, with the expected answers.
     ///
     /// # Errors
-    /// When a probe cannot be written as an HTTP request.
+    /// When a probe cannot be written as an HTTP request, or its requests take too much memory.
     pub(crate) fn prepared(
         &self,
         contender: &str,
         probe: &str,
         parity: &Parity,
-    ) -> Result<Vec<Prepared>, RequestError> {
+    ) -> Result<Vec<Prepared>, QuestionError> {
+        let captured = parity.captured.get(contender);
         let one = |key: &str,
                    probe: Option<&Probe>,
                    rules: Option<&BodyRules>,
-                   recorded: Option<&RecordedRequest>| {
-            let Question { bytes, head, .. } = question(probe, recorded)?;
+                   filling: Filling<'_>|
+         -> Result<Prepared, QuestionError> {
+            let Question { bytes, head, .. } = question(probe, Filling { captured, ..filling })?;
             let mut expect = parity.expectation(contender, key, rules);
             if let (deadheat_load::StatusRule::Any, Some(probe)) = (expect.status, probe) {
                 expect.status = allowed(&probe.status);
@@ -301,18 +388,32 @@ impl Contract {
         };
         let Some(many) = self.many_of(probe) else {
             let found = self.asked.iter().find(|one| one.probe.name == probe);
-            return Ok(vec![one(probe, found.map(|one| &one.probe), found.map(|one| &one.rules), None)?]);
+            let (asked, rules) = (found.map(|one| &one.probe), found.map(|one| &one.rules));
+            return Ok(vec![one(probe, asked, rules, Filling::default())?]);
         };
         let rules = Some(&many.rules);
         let mut bare = Probe { paths: Vec::new(), ..many.probe.clone() };
-        let prepared = (0..many.len()).map(|index| match &many.recording {
-            Some(recording) => one(&many.key(index), Some(&bare), rules, recording.requests.get(index)),
-            None => {
-                bare.path.clone_from(&many.probe.paths[index]);
-                one(&many.key(index), Some(&bare), rules, None)
+        let (mut all, mut bytes) = (Vec::with_capacity(many.len()), 0);
+        for index in 0..many.len() {
+            let filling = match &many.source {
+                ManySource::Paths => {
+                    bare.path.clone_from(&many.probe.paths[index]);
+                    Filling::default()
+                }
+                ManySource::Recording(recording) => {
+                    Filling { recorded: recording.requests.get(index), ..Filling::default() }
+                }
+                ManySource::Rows(rows) => Filling { row: Some((rows, index)), ..Filling::default() },
+            };
+            let prepared = one(&many.key(index), Some(&bare), rules, filling)?;
+            bytes += prepared.bytes.len();
+            if matches!(many.source, ManySource::Rows(_)) && bytes > self.most_row_bytes {
+                let (probe, count, most_bytes) = (probe.to_owned(), many.len(), self.most_row_bytes);
+                return Err(QuestionError::TooLarge { probe, count, most_bytes });
             }
-        });
-        prepared.collect()
+            all.push(prepared);
+        }
+        Ok(all)
     }
 
     fn many_of(&self, probe: &str) -> Option<&Many> {
@@ -326,7 +427,10 @@ impl Contract {
 
     /// The recorded traffic that a probe stands for.
     pub(crate) fn recording(&self, probe: &str) -> Option<&Arc<Recording>> {
-        self.many_of(probe)?.recording.as_ref()
+        match &self.many_of(probe)?.source {
+            ManySource::Recording(recording) => Some(recording),
+            ManySource::Paths | ManySource::Rows(_) => None,
+        }
     }
 
     /// The names of these probes' requests, in the order of [`Self::prepared`].
@@ -367,7 +471,7 @@ impl Contract {
                 known.map(|known| known.iter().map(|one| plain(one)).collect());
             let body = plain(&sample.body);
             let mut here = match known.as_deref() {
-                None | Some([]) if probe.paths.is_empty() && probe.log.is_none() => continue,
+                None | Some([]) if self.many_of(&probe.name).is_none() => continue,
                 // This request was not in the sample, so only the contract's own rules apply.
                 None | Some([]) => Vec::new(),
                 // A body without any rule may change from answer to answer.
@@ -384,7 +488,7 @@ impl Contract {
                 }
             }
         }
-        found
+        parity.hidden(found)
     }
 }
 
@@ -395,14 +499,14 @@ impl<'a> Asking<'a, '_> {
         &mut self,
         probe: &Probe,
         rules: &BodyRules,
-        question: &Question,
+        questions: &Questions<'_>,
         when: &str,
     ) -> Option<(Vec<Difference>, Round<'a>)> {
         let mut lasting: Option<Vec<Difference>> = None;
         let mut round = Round::default();
         let tries = if rules.has_agreeing() { TRIES } else { 1 };
         for _ in 0..tries {
-            round = self.ask(question)?;
+            round = self.ask(questions)?;
             let found = differences(probe, rules, &round.asked, &round.answers, when);
             let mut still = lasting.unwrap_or_else(|| found.clone());
             // A contender that receives no more probes keeps its earlier differences.
@@ -422,10 +526,40 @@ impl<'a> Asking<'a, '_> {
         Some((lasting.unwrap_or_default(), round))
     }
 
-    fn ask(&mut self, question: &Question) -> Option<Round<'a>> {
-        let asked = self.asked.clone();
-        let addresses: Vec<&Address> = asked.iter().map(|one| one.address).collect();
-        let mut answers = (self.ask)(&addresses, question, self.timeout)?;
+    /// Takes the values of a probe from the answers that are right. A contender without them receives no more probes.
+    fn capture(
+        &mut self,
+        probe: &Probe,
+        round: &Round<'_>,
+        wrong: &[Difference],
+        parity: &mut Parity,
+        when: &str,
+    ) {
+        for (asked, answer) in round.asked.iter().zip(&round.answers) {
+            let is_wrong = wrong.iter().any(|one| one.contender == asked.name);
+            let captured = match answer {
+                Ok(answer) if !is_wrong => capture(&probe.capture, answer),
+                // The difference that is already listed says why.
+                Ok(_) | Err(_) => Err(Vec::new()),
+            };
+            match captured {
+                Ok(values) => parity.captured.entry(asked.name.to_owned()).or_default().extend(values),
+                Err(missing) => {
+                    let missing = missing.iter().map(|one| named(asked.name, probe, one, "contract", when));
+                    parity.add(missing.collect());
+                    self.asked.retain(|one| one.name != asked.name);
+                }
+            }
+        }
+    }
+
+    fn ask(&mut self, questions: &Questions<'_>) -> Option<Round<'a>> {
+        let known = self.asked.iter().filter_map(|one| Some((*one, questions.get(one.name)?)));
+        let known: Vec<(ProbeTarget<'a>, &Question)> = known.collect();
+        let addressed: Vec<(&Address, &Question)> =
+            known.iter().map(|(one, question)| (one.address, *question)).collect();
+        let mut answers = (self.ask)(&addressed, self.timeout)?;
+        let asked: Vec<ProbeTarget<'a>> = known.into_iter().map(|(one, _)| one).collect();
         let silent = |answer: &Result<Answer, NoAnswer>| answer.as_ref().is_err_and(|error| error.timed_out);
         let talking = asked.iter().zip(&answers).filter(|(_, answer)| !silent(answer));
         self.asked = talking.map(|(one, _)| *one).collect();
@@ -457,6 +591,16 @@ impl Parity {
         let found: Vec<String> = groups.iter().map(of).collect();
         let message = format!("{}: the contenders do different work", found.join(", "));
         Some(table::DIFFERENT_ENCODINGS.warning(By::Race, message))
+    }
+
+    /// The same differences without the values that were captured: reports and records do not contain them.
+    fn hidden(&self, mut differences: Vec<Difference>) -> Vec<Difference> {
+        for difference in &mut differences {
+            for text in [&mut difference.expected, &mut difference.got] {
+                *text = hidden(text, self.captured.values().flatten());
+            }
+        }
+        differences
     }
 
     /// Adds differences at places that are not listed yet.
@@ -531,23 +675,23 @@ fn allowed(rule: &StatusRule) -> deadheat_load::StatusRule {
     }
 }
 
-/// A probe as a plain HTTP request; `GET /` without a probe. A recorded request takes the probe's headers where it has none of that name.
-fn question(probe: Option<&Probe>, recorded: Option<&RecordedRequest>) -> Result<Question, RequestError> {
-    let Some(probe) = probe else {
-        let bytes = request_bytes("GET", "/", "localhost", &[], b"")?.into();
-        return Ok(Question { bytes, head: false, tls: None });
-    };
-    let own = recorded.map_or(&[][..], |recorded| &recorded.headers);
-    let lacks = |name: &str| own.iter().all(|(one, _)| !one.eq_ignore_ascii_case(name));
-    let added = probe.request_headers.iter().filter(|(name, _)| lacks(name));
-    let added = added.map(|(name, value)| (name.clone(), value.clone()));
-    let headers: Vec<(String, String)> = own.iter().cloned().chain(added).collect();
-    let (method, path, body) = match recorded {
-        Some(recorded) => (&recorded.method, &recorded.target, &recorded.body[..]),
-        None => (&probe.method, &probe.path, probe.request_body.as_bytes()),
-    };
-    let bytes = request_bytes(method, path, "localhost", &headers, body)?.into();
-    Ok(Question { bytes, head: method == "HEAD", tls: None })
+/// The rules for a probe's body. Captured values may differ between contenders.
+fn comparable(probe: &Probe) -> BodyRule {
+    let mut rule = probe.body.clone();
+    rule.ignored.extend(probe.capture.values().filter_map(|from| match from {
+        Capture::Json(path) => Some(path.clone()),
+        Capture::Header(_) | Capture::Cookie(_) => None,
+    }));
+    rule
+}
+
+/// Whether a probe takes a value from the header of this name.
+fn is_captured(probe: &Probe, header: &str) -> bool {
+    probe.capture.values().any(|from| match from {
+        Capture::Header(name) => name.eq_ignore_ascii_case(header),
+        Capture::Cookie(_) => header.eq_ignore_ascii_case("set-cookie"),
+        Capture::Json(_) => false,
+    })
 }
 
 fn named(contender: &str, probe: &Probe, body: &BodyDifference, against: &str, when: &str) -> Difference {
@@ -630,7 +774,7 @@ fn between(probe: &Probe, rules: &BodyRules, expected: &Answer, got: &Answer) ->
     if expected.status != got.status {
         found.push(plain("status", &expected.status.to_string(), &got.status.to_string()));
     }
-    for name in &probe.agree_headers {
+    for name in probe.agree_headers.iter().filter(|name| !is_captured(probe, name)) {
         let (left, right) = (header(expected, name), header(got, name));
         if left != right {
             let text = |side: Option<String>| side.unwrap_or_else(|| "(absent)".into());
@@ -684,4 +828,4 @@ fn measure(
 
 #[cfg(test)]
 #[path = "parity_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -3,7 +3,7 @@
 use super::*;
 use deadheat_record::BodyRule;
 
-fn probe(json: &[(&str, serde_json::Value)]) -> Probe {
+pub(crate) fn probe(json: &[(&str, serde_json::Value)]) -> Probe {
     let json = json
         .iter()
         .map(|(path, value)| deadheat_record::JsonRule { path: (*path).into(), value: value.clone() });
@@ -13,6 +13,8 @@ fn probe(json: &[(&str, serde_json::Value)]) -> Probe {
         path: "/".into(),
         paths: vec![],
         log: None,
+        values: None,
+        capture: BTreeMap::new(),
         request_headers: BTreeMap::new(),
         request_body: String::new(),
         status: StatusRule::OneOf(vec![200]),
@@ -117,16 +119,14 @@ fn agreeing(under_load: bool) -> Contract {
     let body = BodyRule { volatile: vec![volatile], ..probe(&[]).body };
     let (headers, agree_headers) = (BTreeMap::new(), vec![]);
     let probe = Probe { body, headers, agree_headers, under_load, ..probe(&[]) };
-    Contract::new(&[probe], &Recordings::new(), Duration::from_secs(20)).unwrap()
+    Contract::new(&[probe], &ProbeFiles::default(), Duration::from_secs(20)).unwrap()
 }
 
 fn check(contract: &Contract, servers: &[(&str, Address)]) -> Vec<(String, String)> {
     let asked: Vec<ProbeTarget<'_>> =
         servers.iter().map(|(name, address)| ProbeTarget { name, address }).collect();
     let parity = contract
-        .check(&asked, "before", &|all, question, patience| {
-            crate::ask::ask_all(all, question, patience, &|| false)
-        })
+        .check(&asked, "before", &|all, patience| crate::ask::ask_all(all, patience, &|| false))
         .unwrap()
         .unwrap();
     parity.differences.into_iter().map(|one| (one.contender, one.path)).collect()
@@ -169,7 +169,7 @@ fn whoever_stays_silent_is_put_out_alone_and_asked_once() {
 #[test]
 fn the_second_answers_are_compared_too() {
     let plain = Probe { headers: BTreeMap::new(), agree_headers: vec![], ..probe(&[]) };
-    let contract = Contract::new(&[plain], &Recordings::new(), Duration::from_secs(20)).unwrap();
+    let contract = Contract::new(&[plain], &ProbeFiles::default(), Duration::from_secs(20)).unwrap();
     let good = || server(|_| at(1));
     let servers =
         [("a", good()), ("b", good()), ("fickle", server(|number| at(if number == 2 { 7 } else { 1 })))];
@@ -179,14 +179,16 @@ fn the_second_answers_are_compared_too() {
 #[test]
 fn readiness_asks_as_the_first_probe_does() {
     let head = Probe { method: "HEAD".into(), ..probe(&[]) };
-    let first = Contract::new(&[head], &Recordings::new(), Duration::ZERO).unwrap().first_request().unwrap();
+    let first =
+        Contract::new(&[head], &ProbeFiles::default(), Duration::ZERO).unwrap().first_request().unwrap();
     assert!(first.head && first.bytes.starts_with(b"HEAD / "));
     assert!(!agreeing(true).first_request().unwrap().head);
 }
 
 #[test]
 fn readiness_is_an_answer_that_meets_the_contract() {
-    let contract = Contract::new(&[probe(&[("$.n", 1.into())])], &Recordings::new(), Duration::ZERO).unwrap();
+    let contract =
+        Contract::new(&[probe(&[("$.n", 1.into())])], &ProbeFiles::default(), Duration::ZERO).unwrap();
     let wrong = |answer: Result<Answer, NoAnswer>| contract.wrong_at_first(&answer.unwrap());
     assert_eq!(wrong(answer(200, Some("public"), r#"{"n":1}"#)), None);
     let status = wrong(answer(404, Some("public"), r#"{"n":1}"#)).unwrap();
@@ -195,7 +197,7 @@ fn readiness_is_an_answer_that_meets_the_contract() {
     assert_eq!(body, "its answer to p has $.n 2 instead of 1");
     let all = wrong(answer(404, None, "starting")).unwrap();
     assert!(all.starts_with("its answer to p has status 404") && all.ends_with("(and 2 more)"), "{all}");
-    let nothing_asked = Contract::new(&[], &Recordings::new(), Duration::ZERO).unwrap();
+    let nothing_asked = Contract::new(&[], &ProbeFiles::default(), Duration::ZERO).unwrap();
     assert_eq!(nothing_asked.wrong_at_first(&answer(404, None, "").unwrap()), None);
 }
 
@@ -250,7 +252,8 @@ fn answers_kept_under_load_are_held_against_those_of_before() {
     assert_eq!(differences(r#"{"n":1,"t":"x"}"#)[0].path, "$.t");
 
     let body = BodyRule { agree: false, ..probe(&[]).body };
-    let free = Contract::new(&[Probe { body, ..probe(&[]) }], &Recordings::new(), Duration::ZERO).unwrap();
+    let free =
+        Contract::new(&[Probe { body, ..probe(&[]) }], &ProbeFiles::default(), Duration::ZERO).unwrap();
     assert_eq!(free.check_samples("up", &["p".into()], &[sample("other")], &parity), []);
 }
 
@@ -258,14 +261,14 @@ fn answers_kept_under_load_are_held_against_those_of_before() {
 fn of_many_requests_a_sample_is_asked_and_all_are_loaded() {
     let paths: Vec<String> = (0..1_000).map(|n| format!("/?id={n}")).collect();
     let many = Probe { name: "m".into(), path: paths[0].clone(), paths, ..probe(&[]) };
-    let contract = Contract::new(&[many], &Recordings::new(), Duration::ZERO).unwrap();
+    let contract = Contract::new(&[many], &ProbeFiles::default(), Duration::ZERO).unwrap();
     let asked: Vec<&str> = contract.asked.iter().map(|one| one.probe.path.as_str()).collect();
     assert_eq!(
         (asked.len(), asked[0], asked[1], asked[SAMPLE - 1]),
         (SAMPLE, "/?id=0", "/?id=15", "/?id=984")
     );
     let twice = Probe { name: "t".into(), paths: vec!["/a".into(), "/b".into(), "/a".into()], ..probe(&[]) };
-    let asked = Contract::new(&[twice], &Recordings::new(), Duration::ZERO).unwrap();
+    let asked = Contract::new(&[twice], &ProbeFiles::default(), Duration::ZERO).unwrap();
     assert_eq!(asked.asked.iter().map(|one| one.probe.path.as_str()).collect::<Vec<_>>(), ["/a", "/b"]);
     let mut parity = Parity::default();
     let key = "m /?id=15".to_owned();
@@ -313,8 +316,9 @@ fn recorded_requests_are_asked_and_loaded_as_they_were_recorded() {
         Probe { name: "log".into(), log: Some(log), request_headers: headers.into(), status, ..probe(&[]) };
     let known =
         recording(&[("GET", "/a", ""), ("POST", "/a", "b=c"), ("HEAD", "/", ""), ("POST", "/a", "d=e")]);
-    let recordings = Recordings::from([("log".to_owned(), known)]);
-    let contract = Contract::new(std::slice::from_ref(&probe), &recordings, Duration::ZERO).unwrap();
+    let recordings = BTreeMap::from([("log".to_owned(), known)]);
+    let files = ProbeFiles { recordings, ..ProbeFiles::default() };
+    let contract = Contract::new(std::slice::from_ref(&probe), &files, Duration::ZERO).unwrap();
     let names: Vec<&str> = contract.asked.iter().map(|one| one.probe.name.as_str()).collect();
     let wanted =
         ["log line 10: GET /a", "log line 11: POST /a", "log line 12: HEAD /", "log line 13: POST /a"];
@@ -337,7 +341,7 @@ fn recorded_requests_are_asked_and_loaded_as_they_were_recorded() {
     assert_eq!(found.name, "log");
     assert_eq!(contract.first_request().unwrap().bytes.to_vec(), prepared[0].bytes);
     assert!(matches!(
-        Contract::new(&[probe], &Recordings::new(), Duration::ZERO),
+        Contract::new(&[probe], &ProbeFiles::default(), Duration::ZERO),
         Err(ContractError::Recording { .. })
     ));
 }
@@ -359,8 +363,9 @@ fn compressed_answers_are_compared_by_what_they_say() {
     let address = Address::Unix("/nowhere".into());
     let asked = ["a", "b", "c"].map(|name| ProbeTarget { name, address: &address });
     let contract =
-        Contract::new(&[probe(&[("$.n", 1.into())])], &Recordings::new(), Duration::from_secs(1)).unwrap();
-    let parity = contract.check(&asked, "before", &|_, _, _| Some(answers.iter().cloned().map(Ok).collect()));
+        Contract::new(&[probe(&[("$.n", 1.into())])], &ProbeFiles::default(), Duration::from_secs(1))
+            .unwrap();
+    let parity = contract.check(&asked, "before", &|_, _| Some(answers.iter().cloned().map(Ok).collect()));
     let parity = parity.unwrap().unwrap();
     let found: Vec<(&str, &str)> =
         parity.differences.iter().map(|one| (one.contender.as_str(), one.path.as_str())).collect();
@@ -389,4 +394,61 @@ fn an_answer_without_a_body_may_name_an_encoding() {
     let mut head = Answer { body: Vec::new(), ..zipped("") };
     assert_eq!((decode(&mut head), &head.body), (Some(Vec::new()), &Vec::new()));
     assert_eq!(run(&probe(&[]), vec![Ok(head.clone()), Ok(head)]), []);
+}
+
+/// Captured values may differ, and nothing that is written contains them.
+#[test]
+fn captured_values_are_compared_by_no_one_and_shown_to_no_one() {
+    let login = |token: &'static str| server(move |_| Some(format!("{{\"token\":\"{token}\",\"n\":1}}")));
+    let free = || Probe { headers: BTreeMap::new(), agree_headers: vec![], under_load: false, ..probe(&[]) };
+    let capture = BTreeMap::from([("token".to_owned(), Capture::Json("$.token".into()))]);
+    let probes =
+        [Probe { name: "login".into(), capture, ..free() }, Probe { path: "/{token}".into(), ..free() }];
+    let contract = Contract::new(&probes, &ProbeFiles::default(), Duration::from_secs(20)).unwrap();
+    let servers = [("a", login("aaaa-1111-secret")), ("b", login("bbbb-2222-hidden"))];
+    let asked: Vec<ProbeTarget<'_>> =
+        servers.iter().map(|(name, address)| ProbeTarget { name, address }).collect();
+    let parity =
+        contract.check(&asked, "before", &|all, patience| crate::ask::ask_all(all, patience, &|| false));
+    let parity = parity.unwrap().unwrap();
+    // The second probe does not say that its token may differ.
+    let [found] = &parity.differences[..] else { panic!("{:?}", parity.differences) };
+    assert_eq!((found.probe.as_str(), found.path.as_str()), ("p", "$.token"));
+    assert_eq!((found.expected.as_str(), found.got.as_str()), ("\"{token}\"", "\"{token}\""));
+    assert_eq!(parity.captured["b"]["token"], "bbbb-2222-hidden");
+    let sent = contract.prepared("b", "p", &parity).unwrap();
+    assert!(sent[0].bytes.starts_with(b"GET /bbbb-2222-hidden HTTP/1.1\r\n"));
+}
+
+#[test]
+fn a_value_that_cannot_be_sent_puts_its_contender_out_alone() {
+    let login = |token: &'static str| server(move |_| Some(format!("{{\"token\":\"{token}\"}}")));
+    let free = || Probe { headers: BTreeMap::new(), agree_headers: vec![], under_load: false, ..probe(&[]) };
+    let capture = BTreeMap::from([("token".to_owned(), Capture::Json("$.token".into()))]);
+    let mut second = free();
+    second.request_headers.insert("x-token".into(), "{token}".into());
+    second.body.agree = false;
+    let probes = [Probe { name: "login".into(), capture, ..free() }, second];
+    let contract = Contract::new(&probes, &ProbeFiles::default(), Duration::from_secs(20)).unwrap();
+    let found =
+        check(&contract, &[("a", login("good")), ("b", login("two\\r\\nlines")), ("c", login("fine"))]);
+    assert_eq!(found, [("b".into(), "request".into())]);
+}
+
+#[test]
+fn requests_of_rows_that_take_too_much_memory_are_refused() {
+    let (columns, lines) = (vec!["id".to_owned()], vec![2, 3, 4, 5]);
+    let values = ["1", "2", "3", "4"].map(|id| vec![id.to_owned()]).to_vec();
+    let rows = BTreeMap::from([("p".to_owned(), Arc::new(Rows { columns: columns.clone(), values, lines }))]);
+    let file =
+        deadheat_record::ValuesFile { file: "/ids.csv".into(), sha256: String::new(), columns, rows: 4 };
+    let probe = Probe { path: "/{id}".into(), values: Some(file), ..probe(&[]) };
+    let files = ProbeFiles { rows, ..ProbeFiles::default() };
+    let mut contract = Contract::new(&[probe], &files, Duration::ZERO).unwrap();
+    let all = contract.prepared("a", "p", &Parity::default()).unwrap();
+    contract.most_row_bytes = all.iter().map(|one| one.bytes.len()).sum();
+    assert!(contract.prepared("a", "p", &Parity::default()).is_ok(), "just enough");
+    contract.most_row_bytes -= 1;
+    let refused = contract.prepared("a", "p", &Parity::default()).unwrap_err().to_string();
+    assert!(refused.starts_with("probe p: its 4 requests take more than "), "{refused}");
 }

@@ -26,7 +26,7 @@ use crate::events::{Event, Observer};
 use crate::handicap;
 use crate::launcher::{Gates, Launcher, fresh_logs, stop_all};
 use crate::loaded::{LoadTotals, LoadedContender};
-use crate::parity::{Contract, ContractError, Recordings};
+use crate::parity::{Contract, ContractError, ProbeFiles, QuestionError};
 use crate::schedule::derive_seed;
 use deadheat_host::clock::Clock;
 use deadheat_host::command;
@@ -54,7 +54,7 @@ pub enum RaceError {
     Contract(#[from] ContractError),
     /// A request cannot be written.
     #[error("the first probe: {0}")]
-    Request(#[from] deadheat_load::RequestError),
+    Request(#[from] QuestionError),
     /// The record cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -126,7 +126,7 @@ pub struct Race<'a> {
     pub pause_after: Option<Duration>,
 }
 
-/// The machine, the load generator, the clock and the recorded traffic of a race, or the fakes that tests pass instead.
+/// The machine, the load generator, the clock and the files of a race, or the fakes that tests pass instead.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     /// The machine that contenders run on.
@@ -135,8 +135,8 @@ pub struct Place<'a> {
     pub generator: &'a dyn LoadGenerator,
     /// The clock.
     pub clock: &'a dyn Clock,
-    /// The recorded traffic of the plan's probes.
-    pub recordings: &'a Recordings,
+    /// What the files of the plan's probes contain.
+    pub files: &'a ProbeFiles,
 }
 
 impl Race<'_> {
@@ -154,13 +154,13 @@ impl Race<'_> {
         let make = if self.record.resumed_unix_ms.is_empty() { fresh_logs } else { make_folder };
         make(&self.logs).map_err(|source| failed(&self.logs, source))?;
         make_folder(&plan.work).map_err(|source| failed(&plan.work, source))?;
-        let Place { host, generator, clock, recordings } = self.place;
+        let Place { host, generator, clock, files } = self.place;
         host.pin(&plan.pinning.load_cpus)
             .map_err(|source| RaceError::Pin { cpus: plan.pinning.load_cpus.clone(), source })?;
         let awake = self.keep_awake(&plan)?;
         // Services and contenders stop before this group is dropped.
         let _group = host.hold_to_limits(&plan)?;
-        let contract = Contract::new(&plan.probes, recordings, Duration::from_nanos(plan.method.timeout_ns))?;
+        let contract = Contract::new(&plan.probes, files, Duration::from_nanos(plan.method.timeout_ns))?;
         let judge = Judge::new(&plan.method).map_err(AskError::from)?;
         let mut launcher = Launcher {
             plan: &plan,

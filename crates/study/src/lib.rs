@@ -1,7 +1,7 @@
 //! Turns a study and the options of the command line into a plan: `study.toml`, typed choices, profiles and defaults.
 //!
 //! Owns: the format of studies and complaints about mistakes, the choices, how both become a `record::Plan`, and what to prepare before a race:
-//! needs, dataset, builds, versions. Reads recorded traffic, and drafts studies. Must not know: the order of a race, statistics, reports.
+//! needs, dataset, builds, versions. Reads recorded traffic and rows of values, and drafts studies. Must not know: the order of a race, statistics, reports.
 #![warn(missing_docs)]
 
 pub mod choices;
@@ -10,5 +10,6 @@ pub mod file;
 pub mod git;
 pub mod plan;
 pub mod prepare;
+pub mod rows;
 pub mod traffic;
 pub mod values;

@@ -62,6 +62,7 @@ mistakes!(
     over_tls,
     placeholders,
     recorded,
+    request_values,
     requests,
     same_port,
     sweeps,
@@ -175,6 +176,28 @@ fn recorded_requests_are_read_with_their_order() {
     assert!((0.8..=1.4).contains(&rate_per_s), "{rate_per_s}");
     let frequent = scenario("frequent");
     assert_eq!((frequent.traffic.replay, frequent.shape.is_closed()), (Some(Replay::Random), true));
+}
+
+#[test]
+fn values_of_answers_and_of_rows_are_read() {
+    use deadheat_record::{Capture, Replay};
+    let folder = studies().join("everything");
+    let study = loaded(&folder.join("study.toml"));
+    let probe = |name: &str| &study.probes.iter().find(|one| one.contract.name == name).unwrap().contract;
+    let login = probe("login");
+    let captured: Vec<(&str, &Capture)> =
+        login.capture.iter().map(|(name, from)| (&name[..], from)).collect();
+    let wanted = [
+        ("csrf", &Capture::Header("x-csrf-token".into())),
+        ("sid", &Capture::Cookie("sid".into())),
+        ("token", &Capture::Json("$.access_token".into())),
+    ];
+    assert_eq!((captured, login.under_load), (wanted.to_vec(), false));
+    let values = probe("users").values.as_ref().unwrap();
+    assert_eq!((&values.file, values.rows, values.sha256.len()), (&folder.join("users.csv"), 2, 64));
+    assert_eq!(values.columns, ["id", "name"]);
+    let drawn = study.scenarios.iter().find(|one| one.name.get_ref() == "drawn").unwrap();
+    assert_eq!(drawn.traffic.replay, Some(Replay::Random));
 }
 
 #[test]

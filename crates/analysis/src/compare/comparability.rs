@@ -436,7 +436,12 @@ fn request(probe: &Probe) -> String {
             all.requests, all.distinct
         )
     });
-    format!("{} {}{more}{}{headers}{body}", probe.method, probe.path, log.unwrap_or_default())
+    let rows = probe.values.as_ref().map(|values| {
+        let sha256: String = values.sha256.chars().take(12).collect();
+        format!(" with {} rows of a file {sha256}", values.rows)
+    });
+    let files = log.or(rows).unwrap_or_default();
+    format!("{} {}{more}{files}{headers}{body}", probe.method, probe.path)
 }
 
 /// The contract that the answers of a scenario had to meet.
@@ -450,6 +455,7 @@ fn contract(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<
             path: String::new(),
             paths: Vec::new(),
             log: None,
+            values: None,
             request_headers: Default::default(),
             request_body: String::new(),
             ..one

@@ -9,7 +9,7 @@ use deadheat_report::terminal;
 use deadheat_runner::{Event, LocalGenerator, Observer, Place};
 
 use super::Failure;
-use super::race::{prepared, recordings, tell_leftovers};
+use super::race::{prepared, probe_files, tell_leftovers};
 use crate::console::{Console, lines_plain};
 use crate::flags::CheckFlags;
 use crate::interrupt::Interrupt;
@@ -30,16 +30,12 @@ pub(crate) fn check(flags: &CheckFlags, console: &mut Console) -> Result<u8, Fai
     findings.iter().filter(|one| one.code == plan::LEFT_OUT).for_each(|finding| {
         console.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
     });
-    let recordings = recordings(&plan)?;
+    let files = probe_files(&plan)?;
     tell_leftovers(&hierarchy, console);
     let logs = plan.work.join("logs");
     let stopped = || interrupt.asked();
-    let place = Place {
-        host: &host,
-        generator: &LocalGenerator,
-        clock: &SystemClock::start(),
-        recordings: &recordings,
-    };
+    let place =
+        Place { host: &host, generator: &LocalGenerator, clock: &SystemClock::start(), files: &files };
     let checked = deadheat_runner::check(&plan, logs, place, &stopped, &mut Notes(console))?;
     if checked.interrupted {
         return Ok(130);

@@ -13,7 +13,7 @@ use deadheat_host::process::run::RunId;
 use deadheat_load::Answer;
 use deadheat_record::StatusRule;
 use deadheat_report::plain;
-use deadheat_runner::{Event, LocalGenerator, Observed, Observer, Place, RaceError, Recordings, observe};
+use deadheat_runner::{Event, LocalGenerator, Observed, Observer, Place, ProbeFiles, RaceError, observe};
 use deadheat_study::choices::UsageError;
 use deadheat_study::draft::{
     Body, Contract, Draft, DraftContender, DraftProbe, DraftRequest, LeftOut, SeenLoad, requests_of,
@@ -191,7 +191,7 @@ fn observed(
         host: &LocalHost { run: &RunId::current(), hierarchy: &hierarchy },
         generator: &LocalGenerator,
         clock: &SystemClock::start(),
-        recordings: &Recordings::new(),
+        files: &ProbeFiles::default(),
     };
     let stopped = || interrupt.asked();
     let done = observe(&plan, temporary.path().join("logs"), place, &stopped, &mut Notes(console));

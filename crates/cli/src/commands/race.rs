@@ -16,7 +16,7 @@ use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::{RunId, leftovers};
 use deadheat_record::{Finding, Journal, Line, Plan, Record, Severity, VerdictWord};
 use deadheat_report::terminal;
-use deadheat_runner::{Finish, LocalGenerator, Place, Race, Recordings};
+use deadheat_runner::{Finish, LocalGenerator, Place, ProbeFiles, Race};
 use jiff::Zoned;
 
 use super::Failure;
@@ -32,7 +32,7 @@ use deadheat_study::file::{self as study, Study};
 use deadheat_study::git::{Checkouts, remove_leftovers, revisions};
 use deadheat_study::plan::{self, Places, Purpose, Resolved, Setting, Topology, record_path, resolve};
 use deadheat_study::prepare::{self, BUILD_LIMIT, Changed, PrepareError, Prepared};
-use deadheat_study::traffic;
+use deadheat_study::{rows, traffic};
 
 /// Races and shows the result.
 pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failure> {
@@ -75,7 +75,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
             host: &host,
             generator: &LocalGenerator,
             clock: &SystemClock::start(),
-            recordings: &stage.recordings,
+            files: &stage.files,
         },
         pause_after: flags.pause_after,
     };
@@ -143,8 +143,8 @@ pub(super) fn is_invalid(report: &Report) -> bool {
 struct Stage {
     record: Record,
     journal: Journal,
-    /// The recorded traffic of the plan's probes.
-    recordings: Recordings,
+    /// What the files of the plan's probes contain.
+    files: ProbeFiles,
     /// Listens since before anything was started: Ctrl-C means an orderly end.
     interrupt: Interrupt,
     /// The revisions of a race of revisions, until its end.
@@ -224,10 +224,10 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
     }
     let chosen = flags.attempt.as_ref().or(flags.record.as_ref());
     let path = chosen.cloned().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
-    let recordings = recordings(&resolved.plan)?;
+    let files = probe_files(&resolved.plan)?;
     let left = tell_leftovers(host.hierarchy, console);
     let journal = create(path, chosen.is_some())?;
-    let mut stage = begin(resolved.plan, journal, recordings, interrupt, host, checkouts)?;
+    let mut stage = begin(resolved.plan, journal, files, interrupt, host, checkouts)?;
     let skipped = |finding: &Finding| finding.code == "skipped";
     let unbuilt = prepared.unbuilt.into_iter().map(|(name, error)| {
         console.note(&lines_plain(&format!("failed: {error}")));
@@ -350,10 +350,14 @@ fn aside(path: &Path) -> PathBuf {
     (1..).map(name).find(|one| !one.exists()).unwrap_or_else(|| name(0))
 }
 
-/// Reads the recorded traffic of a plan's probes.
-pub(super) fn recordings(plan: &Plan) -> Result<Recordings, UsageError> {
-    traffic::recordings(plan)
-        .map_err(|error| UsageError::new(lines_plain(&error.to_string()), error.source.remedy()))
+/// Reads the files of a plan's probes.
+pub(super) fn probe_files(plan: &Plan) -> Result<ProbeFiles, UsageError> {
+    let refused = |error: String, remedy: String| UsageError::new(lines_plain(&error), remedy);
+    Ok(ProbeFiles {
+        recordings: traffic::recordings(plan)
+            .map_err(|error| refused(error.to_string(), error.source.remedy()))?,
+        rows: rows::of_plan(plan).map_err(|error| refused(error.to_string(), error.source.remedy()))?,
+    })
 }
 
 /// Reports what earlier runs left behind. Returns findings for the record.
@@ -391,7 +395,7 @@ fn create(path: PathBuf, chosen: bool) -> Result<Journal, Failure> {
 fn begin(
     plan: Plan,
     mut journal: Journal,
-    recordings: Recordings,
+    files: ProbeFiles,
     interrupt: Interrupt,
     host: &LocalHost<'_>,
     checkouts: Option<Checkouts>,
@@ -399,7 +403,7 @@ fn begin(
     let machine = machine(Path::new("/"), host.hierarchy, host.run);
     let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, machine);
     journal.append(&record.header())?;
-    Ok(Stage { record, journal, recordings, interrupt, _checkouts: checkouts })
+    Ok(Stage { record, journal, files, interrupt, _checkouts: checkouts })
 }
 
 /// Opens a record to resume. The JSON document of `--json` is also accepted: a journal is made from it. `held` are checkouts that this process
@@ -415,7 +419,7 @@ fn resumed(
     askable(&record.plan, conditions)?;
     // Checked before anything is opened for writing, so that a refused record stays unchanged.
     as_begun(path, &record, console, host)?;
-    let recordings = if is_over(&record) { Recordings::new() } else { recordings(&record.plan)? };
+    let files = if is_over(&record) { ProbeFiles::default() } else { probe_files(&record.plan)? };
     let interrupt = Interrupt::listen()?;
     let checkouts = checkouts_of(path, &record, console, held)?;
     let mut journal = if is_journal(path) {
@@ -438,7 +442,7 @@ fn resumed(
             record.apply(line);
         }
     }
-    Ok(Stage { record, journal, recordings, interrupt, _checkouts: checkouts })
+    Ok(Stage { record, journal, files, interrupt, _checkouts: checkouts })
 }
 
 /// The checkouts for a record that is continued: those in `held` if they are the record's, else new ones. None if the race is over.

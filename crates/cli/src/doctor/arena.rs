@@ -13,7 +13,7 @@ use deadheat_host::clock::unix_ms;
 use deadheat_host::monitor::awake::usual_cpu_latency_us;
 use deadheat_host::process::run::RunId;
 use deadheat_record::{Finding, Journal, Machine, Pinning, Record};
-use deadheat_runner::{Event, Finish, LocalGenerator, Observer, Place, Race, Recordings};
+use deadheat_runner::{Event, Finish, LocalGenerator, Observer, Place, ProbeFiles, Race};
 
 use crate::commands::Failure;
 use crate::console::{Console, lines_plain};
@@ -109,7 +109,7 @@ impl Arena<'_> {
                 host: &LocalHost { run: self.run, hierarchy: self.hierarchy },
                 generator: &LocalGenerator,
                 clock: &SystemClock::start(),
-                recordings: &Recordings::new(),
+                files: &ProbeFiles::default(),
             },
             pause_after: None,
         };

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::*;
 use crate::fakes::{Character, FakeClock, FakeGenerator, FakeHost, World};
-use crate::parity::Recordings;
+use crate::parity::ProbeFiles;
 use crate::race::tests::plan;
 
 struct Quiet;
@@ -17,8 +17,8 @@ fn observed(world: &Rc<World>) -> Result<Observed, RaceError> {
     let folder = tempfile::tempdir().unwrap();
     let (host, generator, clock) =
         (FakeHost(Rc::clone(world)), FakeGenerator(Rc::clone(world)), FakeClock(Rc::clone(world)));
-    let recordings = Recordings::new();
-    let place = Place { host: &host, generator: &generator, clock: &clock, recordings: &recordings };
+    let files = ProbeFiles::default();
+    let place = Place { host: &host, generator: &generator, clock: &clock, files: &files };
     let stopped = || world.stopped();
     observe(&plan(folder.path(), &["a"]), folder.path().join("logs"), place, &stopped, &mut Quiet)
 }

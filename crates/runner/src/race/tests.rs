@@ -6,9 +6,9 @@ use std::rc::Rc;
 
 use deadheat_load::{RecordedRequest, RecordedTimes, Recording};
 use deadheat_record::{
-    BodyRule, Contender, Experiment, Journal, Limits, LogContents, LogReading, Method, Metric, Objective,
-    Pinning, Plan, Probe, Record, Replay, RequestLog, ScenarioPlan, Share, Slices, StatusRule, Traffic,
-    Typed, Why, read,
+    BodyRule, Capture, Contender, Experiment, Journal, Limits, LogContents, LogReading, Method, Metric,
+    Objective, Pinning, Plan, Probe, Record, Replay, RequestLog, Rows, ScenarioPlan, Share, Slices,
+    StatusRule, Traffic, Typed, ValuesFile, Why, read,
 };
 
 use deadheat_host::process::profile::ProfileError;
@@ -32,6 +32,8 @@ pub(crate) fn plan(folder: &Path, names: &[&str]) -> Plan {
         path: "/".into(),
         paths: Vec::new(),
         log: None,
+        values: None,
+        capture: BTreeMap::new(),
         request_headers: BTreeMap::new(),
         request_body: String::new(),
         status: StatusRule::Success,
@@ -130,14 +132,14 @@ fn attempt(
     let (host, generator) = (FakeHost(Rc::clone(world)), FakeGenerator(Rc::clone(world)));
     let clock = FakeClock(Rc::clone(world));
     let stopped = || world.stopped();
-    let recordings = world.recordings.borrow().clone();
+    let files = world.files.borrow().clone();
     let mut race = Race {
         record,
         journal,
         logs: folder.join("logs"),
         stopped: &stopped,
         observer: &mut Silence,
-        place: Place { host: &host, generator: &generator, clock: &clock, recordings: &recordings },
+        place: Place { host: &host, generator: &generator, clock: &clock, files: &files },
         pause_after,
     };
     let finish = race.go();
@@ -558,6 +560,119 @@ fn recording() -> Recording {
     }
 }
 
+/// Each start answers with a token of its own. Later requests of that start contain it, and no other.
+#[test]
+fn contenders_are_prepared_in_each_epoch_before_they_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let body = r#"{"token":"{start}"}"#;
+    let names = ["a", "b"];
+    let world = World::of(&names.map(|name| (name, Character { body, ..Character::taking_us(100.0) })));
+    let mut plan = plan(folder.path(), &names);
+    let login = Probe {
+        name: "login".into(),
+        path: "/login".into(),
+        capture: BTreeMap::from([("token".into(), Capture::Json("$.token".into()))]),
+        under_load: false,
+        ..plan.probes[0].clone()
+    };
+    let root = &mut plan.probes[0];
+    root.request_headers.insert("authorization".into(), "Bearer {token}".into());
+    // The bodies contain the token, too.
+    root.body.agree = false;
+    plan.probes.insert(0, login);
+    let (finish, record) = raced(&world, plan, folder.path());
+    assert_eq!((finish, record.racing("steady").len()), (Finish::Done, 2));
+    let mut tokens = std::collections::BTreeSet::new();
+    for name in names {
+        let requests = world.requests.borrow();
+        let sent: Vec<&str> = requests.iter().filter(|one| one.0 == name).map(|one| &one.1[..]).collect();
+        let starts = world.calls.borrow().iter().filter(|call| **call == format!("start {name}")).count();
+        assert_eq!((starts, sent.len()), (record.epochs.len() + 1, starts * 5), "{sent:?}");
+        // The login decides readiness, and prepares. Then answers are compared twice, and the load begins.
+        for one in sent.chunks(5) {
+            assert!(one[..2].iter().all(|text| text.starts_with("GET /login ")), "{one:?}");
+            let bearer = |text: &str| {
+                let (_, rest) = text.split_once("authorization: Bearer ").unwrap();
+                rest.lines().next().unwrap().to_owned()
+            };
+            let token = bearer(one[2]);
+            assert!(token.starts_with(&format!("start-of-{name}-")), "{token}");
+            assert!(
+                one[2..].iter().all(|text| text.starts_with("GET / ") && bearer(text) == token),
+                "{one:?}"
+            );
+            assert!(tokens.insert(token), "every start has its own");
+        }
+    }
+    let written = std::fs::read_to_string(folder.path().join("race.jsonl")).unwrap();
+    assert!(!written.contains("start-of-") && written.contains("{token}"), "{written}");
+}
+
+#[test]
+fn who_gives_no_value_is_out_and_its_requests_are_not_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = |body| Character { body, ..Character::taking_us(100.0) };
+    let (good, other) = (named(r#"{"token":"{start}"}"#), named(r#"{"tokn":"{start}"}"#));
+    let world = World::of(&[("a", good.clone()), ("b", good), ("c", other)]);
+    let mut plan = plan(folder.path(), &["a", "b", "c"]);
+    plan.probes[0].body.agree = false;
+    let login = Probe {
+        name: "login".into(),
+        capture: BTreeMap::from([("token".into(), Capture::Json("$.token".into()))]),
+        under_load: false,
+        ..plan.probes[0].clone()
+    };
+    plan.probes[0].path = "/{token}".into();
+    plan.probes.insert(0, login);
+    let (finish, record) = raced(&world, plan, folder.path());
+    assert_eq!((finish, record.racing("steady")), (Finish::Done, vec![0, 1]));
+    let [found] = &record.differences[..] else { panic!("{:?}", record.differences) };
+    assert_eq!(
+        [&found.contender, &found.probe, &found.path, &found.expected, &found.got, &found.against]
+            .map(String::as_str),
+        ["c", "login", "$.token", "a value for {token}", r#"none; the answer is {"tokn":"…"}"#, "contract"]
+    );
+    let requests = world.requests.borrow();
+    assert!(
+        requests.iter().filter(|one| one.0 == "c").all(|one| one.1.starts_with("GET / ")),
+        "{requests:?}"
+    );
+}
+
+/// Rows are sent in their order, and from the first one again.
+#[test]
+fn each_row_makes_a_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(100.0))]);
+    let mut plan = plan(folder.path(), &["a", "b"]);
+    plan.probes[0].path = "/{id}".into();
+    let rows = Rows {
+        columns: vec!["id".into()],
+        values: ["x y", "2", "{id}"].map(|id| vec![id.to_owned()]).to_vec(),
+        lines: vec![2, 3, 4],
+    };
+    plan.probes[0].values = Some(ValuesFile {
+        file: folder.path().join("ids.csv"),
+        sha256: String::new(),
+        columns: rows.columns.clone(),
+        rows: 3,
+    });
+    let mut journal = Journal::create(&folder.path().join("missing.jsonl")).unwrap();
+    let record = Record::new("0.0.0".into(), 1_700_000_000_000, plan.clone(), machine());
+    journal.append(&record.header()).unwrap();
+    let (finish, _) = race(&world, record, journal, folder.path());
+    assert_eq!(finish.unwrap_err().to_string(), "probe root: its rows of values are missing");
+    world.files.borrow_mut().rows.insert("root".into(), Arc::new(rows));
+    let (finish, _) = raced(&world, plan, folder.path());
+    assert_eq!(finish, Finish::Done);
+    let requests = world.requests.borrow();
+    let paths = requests.iter().map(|one| one.1.split(' ').nth(1).unwrap());
+    let (first, compared, second) = ("/x%20y", ["/x%20y", "/2", "/%7Bid%7D"], 2);
+    assert_eq!(paths.clone().take(2).collect::<Vec<_>>(), [first; 2], "the first row decides readiness");
+    let twice = compared.iter().flat_map(|path| [*path; 4]);
+    assert_eq!(paths.skip(second).take(12).collect::<Vec<_>>(), twice.collect::<Vec<_>>());
+}
+
 /// The plan of a race that replays the recording twice as fast.
 fn replaying(folder: &Path) -> Plan {
     let mut plan = plan(folder, &["a", "b"]);
@@ -577,7 +692,7 @@ fn replaying(folder: &Path) -> Plan {
 fn recorded_timing_goes_on_from_round_to_round_and_from_epoch_to_epoch() {
     let folder = tempfile::tempdir().unwrap();
     let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(300.0))]);
-    world.recordings.borrow_mut().insert("root".into(), Arc::new(recording()));
+    world.files.borrow_mut().recordings.insert("root".into(), Arc::new(recording()));
     let (finish, record) = raced(&world, replaying(folder.path()), folder.path());
     assert_eq!(finish, Finish::Done);
     let calls = world.calls.borrow();

@@ -14,6 +14,7 @@ use super::keys;
 use super::limits::limits;
 use super::model::{Claim, Probe, PublishedValue, RecordedProbe, Scenario};
 use super::replay;
+use super::request_values::{self, CapturedNames};
 use super::scenario_reader;
 use super::traffic::{self, Written};
 use super::values;
@@ -24,7 +25,12 @@ pub const CONNECTIONS: u32 = 64;
 /// The most connections of a load, because each needs a separate port.
 pub(crate) const MOST_CONNECTIONS: u32 = 60_000;
 
-pub(super) fn probe(fields: &Fields<'_, '_>) -> Probe {
+pub(super) fn probes(all: &[Fields<'_, '_>]) -> Vec<Probe> {
+    let captured = request_values::captured_names(all);
+    all.iter().enumerate().map(|(at, fields)| probe(fields, at, &captured)).collect()
+}
+
+fn probe(fields: &Fields<'_, '_>, at: usize, captured: &CapturedNames) -> Probe {
     let reading = fields.reading();
     let from_log = fields.get("requests_from").is_some();
     let recorded = replay::requests_from(fields);
@@ -32,6 +38,8 @@ pub(super) fn probe(fields: &Fields<'_, '_>) -> Probe {
     let path = path(fields, &paths, recorded.as_ref());
     let method = fields.text("method");
     method.iter().for_each(|method| values::method(reading, method));
+    let (values, rows) = request_values::values_from(fields).unzip();
+    let capture = request_values::capture(fields);
     let name = match fields.get("paths_from").or_else(|| fields.get("requests_from")) {
         Some(_) => fields.required_text("name", "name = \"lookup\""),
         None => fields.text("name").unwrap_or_else(|| path.clone()),
@@ -48,6 +56,7 @@ pub(super) fn probe(fields: &Fields<'_, '_>) -> Probe {
         path: path.into_inner(),
         paths,
         log: recorded.as_ref().map(|recorded| recorded.log.clone()),
+        values,
         request_headers: headers(fields, "request_headers").collect(),
         request_body: fields.text("request_body").map(Spanned::into_inner).unwrap_or_default(),
         status: match &recorded {
@@ -57,9 +66,12 @@ pub(super) fn probe(fields: &Fields<'_, '_>) -> Probe {
         headers: headers(fields, "headers").map(|(name, value)| (name.to_lowercase(), value)).collect(),
         agree_headers: agree_headers(fields),
         body: body(fields),
-        under_load: fields.flag("under_load").is_none_or(Spanned::into_inner),
+        under_load: fields.flag("under_load").is_none_or(Spanned::into_inner) && capture.is_empty(),
+        capture,
     };
-    Probe { name, contract, from_log, left_out: recorded.and_then(|recorded| recorded.left_out) }
+    request_values::check(fields, (at, &contract), rows.as_ref(), captured);
+    let from_rows = fields.get("values_from").is_some();
+    Probe { name, contract, from_log, from_rows, left_out: recorded.and_then(|recorded| recorded.left_out) }
 }
 
 /// `path`, or the first path of `paths_from` or `requests_from`.

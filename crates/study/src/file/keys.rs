@@ -166,6 +166,16 @@ pub(super) const PROBE: KeyTable = KeyTable {
             "[recorded requests](#your-own-traffic): an access log or a HAR file, or a table that says how to read \
              it.",
         ),
+        (
+            "values_from",
+            "A CSV file with [values](#sessions-and-values): each row makes one request, in which `{column}` stands for \
+             its value.",
+        ),
+        (
+            "capture",
+            "[Values of the answer](#sessions-and-values) that later probes use as `{name}`: `{ token = \
+             \"$.access_token\", csrf = \"header x-csrf-token\", sid = \"cookie sid\" }`. The probe is then not loaded.",
+        ),
         ("request_headers", "Headers of the request."),
         ("request_body", "Body of the request."),
         (
@@ -249,8 +259,9 @@ pub(super) const SCENARIO: KeyTable = KeyTable {
         ),
         (
             "order",
-            "With one probe that has `requests_from`: `\"sequential\"`, `\"random\"` (each as often as it was \
-             recorded) or `\"timing\"` (when it was recorded, whatever the answers do). Default: `\"sequential\"`.",
+            "With one probe that has `requests_from` or `values_from`: `\"sequential\"`, `\"random\"` (each as often as \
+             it was recorded) or, for recorded requests, `\"timing\"` (when it was recorded, whatever the answers do). \
+             Default: `\"sequential\"`.",
         ),
         ("speed", "With `order = \"timing\"`: how many times as fast as recorded. Default: 1."),
         (

@@ -16,6 +16,7 @@ mod objective;
 mod parts;
 mod placeholder;
 mod replay;
+mod request_values;
 mod scenario_reader;
 mod services;
 mod traffic;
@@ -82,7 +83,7 @@ fn read(document: &toml::Spanned<toml::de::DeTable<'_>>, reading: &StudyReader<'
     let dataset = top.table("dataset", &keys::DATASET).map(|fields| parts::dataset(&fields));
     top.some_tables("contender", "command = \"node server.mjs\"");
     top.some_tables("probe", "path = \"/\"");
-    let probes: Vec<Probe> = top.tables("probe", &keys::PROBE).iter().map(contract::probe).collect();
+    let probes: Vec<Probe> = contract::probes(&top.tables("probe", &keys::PROBE));
     let scenarios = top.tables("scenario", &keys::SCENARIO);
     Study {
         name: parts::study_name(&top),

@@ -138,6 +138,8 @@ pub struct Probe {
     pub contract: record::Probe,
     /// Whether it has `requests_from`. If the file cannot be used, the contract has no log.
     pub from_log: bool,
+    /// Whether it has `values_from`. If the file cannot be used, the contract has no file of values.
+    pub from_rows: bool,
     /// What of the recorded requests is not sent, in words; none if everything is.
     pub left_out: Option<String>,
 }

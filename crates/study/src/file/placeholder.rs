@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use deadheat_record::Listen;
+use deadheat_record::{Listen, placeholders};
 use toml::Spanned;
 
 use super::complaint::Complaint;
@@ -45,12 +45,8 @@ fn place(reading: &StudyReader<'_>, string: Range<usize>, word: &str) -> Range<u
 /// The words of all `{word}` in `text`, without duplicates, in order of first appearance.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
-    for (at, _) in text.match_indices('{') {
-        let rest = &text[at + 1..];
-        let word = rest.split_once('}').map_or("", |(word, _)| word);
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-        let is_word = !word.is_empty() && word.bytes().all(plain);
-        if is_word && !text[..at].ends_with('$') && !words.contains(&word) {
+    for (span, word) in placeholders(text) {
+        if !text[..span.start].ends_with('$') && !words.contains(&word) {
             words.push(word);
         }
     }

@@ -16,7 +16,7 @@ use crate::traffic::{self, RecordedTraffic};
 
 /// The highest rate, in requests per second. The number of due requests must stay countable.
 const MOST_PER_S: f64 = 10_000_000.0;
-/// The orders of recorded requests.
+/// The orders of recorded requests and of rows.
 const ORDERS: [&str; 3] = ["sequential", "random", "timing"];
 
 /// Reads `requests_from`: a file, or a table that says how to read one. None if it is missing or cannot be used.
@@ -124,7 +124,7 @@ pub(super) fn order(
         return None;
     };
     if !ORDERS.contains(&word.get_ref().as_str()) {
-        let title = format!("`{}` is not an order of recorded requests", shown(word.get_ref()));
+        let title = format!("`{}` is not an order of requests", shown(word.get_ref()));
         let complaint = Complaint::new(word.span(), title, "this word");
         let complaint = complaint.meant(nearest(word.get_ref(), ORDERS));
         fields.complain(complaint.help(format!("write {}", one_of(ORDERS))));
@@ -133,10 +133,19 @@ pub(super) fn order(
     for key in ["zipf", "starts", "measure"] {
         exclude(fields, &word, key);
     }
-    let log = only_log(fields, &word, requests, probes)?;
+    let probe = only_probe(fields, &word, requests, probes)?;
     match word.get_ref().as_str() {
         "random" => Some((Replay::Random, 0.0)),
-        "timing" => timing(fields, &word, log, speed),
+        "timing" if probe.from_rows => {
+            let title = "rows of `values_from` were not sent at any time, so there is no timing to keep";
+            let complaint = Complaint::new(word.span(), title, "this needs recorded requests");
+            fields.complain(
+                complaint.help("write \"sequential\" or \"random\", or give the scenario a `rate`"),
+            );
+            None
+        }
+        // A probe whose file is wrong has led to a complaint already.
+        "timing" => timing(fields, &word, probe.contract.log.as_ref()?, speed),
         _ => None,
     }
 }
@@ -149,22 +158,23 @@ fn exclude(fields: &Fields<'_, '_>, word: &Spanned<String>, key: &str) {
     }
 }
 
-/// The log of the only probe that a scenario sends.
-fn only_log<'p>(
+/// The only probe that a scenario sends, if it has a file of requests or values.
+fn only_probe<'p>(
     fields: &Fields<'_, '_>,
     word: &Spanned<String>,
     requests: Option<&[&str]>,
     probes: &'p [Probe],
-) -> Option<&'p RequestLog> {
+) -> Option<&'p Probe> {
     let sent: Vec<&Probe> = match requests {
         Some(names) => probes.iter().filter(|one| names.contains(&one.contract.name.as_str())).collect(),
         None => probes.iter().filter(|one| one.contract.under_load).collect(),
     };
-    // A probe whose file is wrong has led to a complaint already.
-    if let [Probe { contract, from_log: true, .. }] = sent[..] {
-        return contract.log.as_ref();
+    if let [probe] = sent[..]
+        && (probe.from_log || probe.from_rows)
+    {
+        return Some(probe);
     }
-    let title = "`order` needs a scenario that sends one probe, with `requests_from`";
+    let title = "`order` needs a scenario that sends one probe, with `requests_from` or `values_from`";
     let complaint = Complaint::new(word.span(), title, "this has no effect");
     fields.complain(complaint.help("name that probe alone: requests = [\"traffic\"]; or leave `order` out"));
     None

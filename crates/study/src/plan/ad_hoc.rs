@@ -129,6 +129,8 @@ fn probe(ad_hoc: &AdHoc, folder: &Path) -> Result<Probe, UsageError> {
         path: ad_hoc.path.clone(),
         paths: Vec::new(),
         log: None,
+        values: None,
+        capture: BTreeMap::new(),
         request_headers: headers.collect(),
         request_body: body(ad_hoc, folder)?,
         status: StatusRule::Success,
@@ -143,7 +145,7 @@ fn probe(ad_hoc: &AdHoc, folder: &Path) -> Result<Probe, UsageError> {
         },
         under_load: true,
     };
-    Ok(Probe { name: typed(PROBE_NAME.into()), contract, from_log: false, left_out: None })
+    Ok(Probe { name: typed(PROBE_NAME.into()), contract, from_log: false, from_rows: false, left_out: None })
 }
 
 fn body(ad_hoc: &AdHoc, folder: &Path) -> Result<String, UsageError> {

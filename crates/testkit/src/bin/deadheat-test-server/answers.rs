@@ -2,13 +2,15 @@
 //! This module knows no socket, and uses the clock only to burn time.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use serde_json::json;
 
 use crate::options::Options;
 use crate::request::Request;
 
+/// The path of a login.
+const LOGIN: &str = "/login";
 const DEFAULT_BODY: &str = "hello from the test server\n";
 
 /// What happens to the connection after an answer.
@@ -22,6 +24,8 @@ pub(crate) enum After {
 pub(crate) struct Answers<'a> {
     options: &'a Options,
     answered: u64,
+    /// What a login answers: different in each process.
+    token: String,
     /// The last plain answer and its request, kept so that the common case costs one copy.
     last: Option<(String, Vec<u8>)>,
 }
@@ -36,7 +40,10 @@ struct Deviation {
 
 impl<'a> Answers<'a> {
     pub(crate) fn new(options: &'a Options) -> Self {
-        Self { options, answered: 0, last: None }
+        let now_ns = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos() as u64);
+        let seed = now_ns ^ u64::from(std::process::id());
+        let token = format!("{:016x}{:016x}", mix(seed), mix(mix(seed)));
+        Self { options, answered: 0, token, last: None }
     }
 
     /// How many requests have been answered.
@@ -70,9 +77,13 @@ impl<'a> Answers<'a> {
             return After::Close;
         }
         let close = options.close_each || options.truncate || request.close;
-        let deviation = self.deviation();
+        let mut deviation = self.deviation();
+        let is_login = options.login && request.target == LOGIN;
+        if options.login && !is_login && request.authorization.strip_prefix("Bearer ") != Some(&self.token) {
+            deviation.status = 401;
+        }
         let plain = deviation == Deviation { differs: false, shorter: false, status: options.status };
-        if !plain || close || options.counter_token {
+        if !plain || close || options.counter_token || is_login {
             self.render(request, deviation, close, out);
             return if close { After::Close } else { After::Keep };
         }
@@ -135,6 +146,9 @@ impl<'a> Answers<'a> {
     }
 
     fn body(&self, request: &Request<'_>, differs: bool) -> Vec<u8> {
+        if self.options.login && request.target == LOGIN {
+            return json!({ "access_token": self.token, "expires_in": 3600 }).to_string().into_bytes();
+        }
         if self.options.json {
             let mut value = json!({
                 "path": request.target,
@@ -170,6 +184,7 @@ fn reason(status: u16) -> &'static str {
         204 => "No Content",
         304 => "Not Modified",
         400 => "Bad Request",
+        401 => "Unauthorized",
         404 => "Not Found",
         500 => "Internal Server Error",
         503 => "Service Unavailable",
@@ -213,7 +228,8 @@ fn mix(value: u64) -> u64 {
 mod tests {
     use super::*;
 
-    const GET: Request<'static> = Request { method: "GET", target: "/x", close: false, length: 0 };
+    const GET: Request<'static> =
+        Request { method: "GET", target: "/x", authorization: "", close: false, length: 0 };
 
     fn answers(options: &Options, count: usize) -> Vec<String> {
         let mut answers = Answers::new(options);
@@ -264,6 +280,24 @@ mod tests {
         let distinct: std::collections::HashSet<&String> = all.iter().collect();
         assert_eq!(distinct.len(), 50);
         assert!(all.iter().all(|answer| answer.len() == all[0].len()));
+    }
+
+    #[test]
+    fn only_who_has_the_token_gets_an_answer() {
+        let options = Options { login: true, json: true, body: None, ..good() };
+        let mut answers = Answers::new(&options);
+        let token = answers.token.clone();
+        let mut answer = |target, authorization: &str| {
+            let mut out = Vec::new();
+            answers.answer(&Request { target, authorization, ..GET }, &mut out);
+            String::from_utf8_lossy(&out).into_owned()
+        };
+        let login = answer("/login", "");
+        assert!(login.starts_with("HTTP/1.1 200 ") && login.contains(&token), "{login}");
+        for (authorization, status) in [("", 401), (&format!("Bearer {token}"), 200), ("Bearer x", 401)] {
+            let told = answer("/x", authorization);
+            assert!(told.starts_with(&format!("HTTP/1.1 {status} ")), "{authorization}: {told}");
+        }
     }
 
     #[test]

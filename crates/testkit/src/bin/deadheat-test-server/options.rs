@@ -56,6 +56,7 @@ pub(crate) struct Options {
     pub(crate) body: Option<String>,
     pub(crate) json: bool,
     pub(crate) counter_token: bool,
+    pub(crate) login: bool,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) status: u16,
     pub(crate) spin: Duration,
@@ -124,6 +125,8 @@ Listens on --port or --socket, else on $PORT, else on $SOCKET.
   --body TEXT                 what is answered to every path
   --json                      answer {\"path\":...,\"method\":...,\"n\":1,\"ok\":true,\"items\":[...]}
   --counter-token             a JSON field `token` that changes with each answer, of fixed length (implies --json)
+  --login                     /login answers a JSON field `access_token`, different in each process; all other paths
+                              answer 401 without it in `Authorization: Bearer` (implies --json)
   --header 'Name: value'      one more header, repeatable; replaces content-type if named so
   --status N                  the status of every answer
   --spin-us F                 burn F microseconds of wall time per request
@@ -220,6 +223,7 @@ impl Options {
             "--body" => self.body = Some(words.text()?),
             "--json" => self.json = true,
             "--counter-token" => (self.json, self.counter_token) = (true, true),
+            "--login" => (self.json, self.login) = (true, true),
             "--header" => self.headers.push(header(&words.text()?)?),
             "--status" => self.status = status(words)?,
             "--spin-us" => self.spin = words.duration(1e-6)?,
@@ -297,7 +301,7 @@ impl Options {
             return Err("an empty --body cannot differ at the same length".to_owned());
         }
         if self.json && self.body.is_some() {
-            return Err("--body and --json (or --counter-token) exclude each other".to_owned());
+            return Err("--body and --json (or --counter-token, --login) exclude each other".to_owned());
         }
         if self.port.is_some() && self.socket.is_some() {
             return Err("--port and --socket exclude each other".to_owned());

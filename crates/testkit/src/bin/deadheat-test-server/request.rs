@@ -5,6 +5,8 @@
 pub(crate) struct Request<'a> {
     pub(crate) method: &'a str,
     pub(crate) target: &'a str,
+    /// The value of the header `Authorization`; empty without one.
+    pub(crate) authorization: &'a str,
     /// Whether the client wants the connection closed afterwards.
     pub(crate) close: bool,
     /// The length of the request in bytes, including its body.
@@ -50,13 +52,15 @@ fn head(text: &str) -> Option<(Request<'_>, usize)> {
     if first.next().is_some() || method.is_empty() || !version.starts_with("HTTP/1.") {
         return None;
     }
-    let mut request = Request { method, target, close: version == "HTTP/1.0", length: 0 };
+    let mut request = Request { method, target, authorization: "", close: version == "HTTP/1.0", length: 0 };
     let mut body = 0;
     for line in lines {
         let (name, value) = line.split_once(':')?;
         let value = value.trim();
         if name.eq_ignore_ascii_case("content-length") {
             body = value.parse().ok()?;
+        } else if name.eq_ignore_ascii_case("authorization") {
+            request.authorization = value;
         } else if name.eq_ignore_ascii_case("transfer-encoding") {
             return None;
         } else if name.eq_ignore_ascii_case("connection") {
@@ -77,7 +81,8 @@ mod tests {
         for cut in 0..bytes.len() {
             assert_eq!(read(&bytes[..cut]), Read::Incomplete, "{cut}");
         }
-        let whole = Request { method: "POST", target: "/a?b", close: false, length: bytes.len() };
+        let whole =
+            Request { method: "POST", target: "/a?b", authorization: "", close: false, length: bytes.len() };
         assert_eq!(read(bytes), Read::Complete(whole.clone()));
         assert_eq!(read(&[bytes.as_slice(), b"GET"].concat()), Read::Complete(whole));
     }
