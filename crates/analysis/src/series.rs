@@ -282,14 +282,13 @@ pub fn rates_by_epoch(record: &Record, scenario: &str, contender: usize) -> Vec<
 /// How fast a contender worked in each kept round, for each epoch of a scenario that it took part in: its rate, or under a load with a fixed
 /// rate its completions per second of CPU time.
 pub fn paces(record: &Record, scenario: &str, contender: usize) -> Vec<Vec<f64>> {
-    let given = record.plan.scenario(scenario).is_some_and(|one| one.shape.rate_per_s().is_some());
     let epochs = record.epochs_of(scenario).filter(|epoch| epoch.of(contender).is_some());
-    epochs.map(|epoch| pace(epoch, contender, given)).collect()
+    epochs.map(|epoch| paces_in(record, epoch, contender)).collect()
 }
 
-/// One epoch of [`paces`]; `given` says whether the load has a fixed rate.
-fn pace(epoch: &Epoch, contender: usize, given: bool) -> Vec<f64> {
-    match given {
+/// One epoch of [`paces`].
+fn paces_in(record: &Record, epoch: &Epoch, contender: usize) -> Vec<f64> {
+    match record.plan.scenario(&epoch.scenario).is_some_and(|one| one.shape.rate_per_s().is_some()) {
         // Slices of older records have no CPU time.
         true => rates_of_cpu(epoch, contender).unwrap_or_default(),
         false => rates(epoch, contender),
@@ -298,8 +297,8 @@ fn pace(epoch: &Epoch, contender: usize, given: bool) -> Vec<f64> {
 
 /// How fast each of the contenders worked in each epoch that all of them took part in, on average over its kept rounds: see [`paces`].
 pub fn epoch_paces(record: &Record, scenario: &str, contenders: &[usize]) -> Vec<Vec<f64>> {
-    let given = record.plan.scenario(scenario).is_some_and(|one| one.shape.rate_per_s().is_some());
-    let of = |epoch: &Epoch, contender: usize| mean(pace(epoch, contender, given)).filter(|pace| *pace > 0.0);
+    let of =
+        |epoch: &Epoch, contender: usize| mean(paces_in(record, epoch, contender)).filter(|pace| *pace > 0.0);
     let epochs = record.epochs_of(scenario);
     epochs.filter_map(|epoch| contenders.iter().map(|one| of(epoch, *one)).collect()).collect()
 }

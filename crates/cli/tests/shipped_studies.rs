@@ -272,7 +272,7 @@ fn what_a_killed_php_left_goes_with_the_next_start() {
     let (first, left) = started("4001");
     let (second, other) = started("4002");
     first.kill_9();
-    assert_eq!(folders(), [left, other.clone()], "nobody could remove it");
+    assert_eq!(folders(), [left, other.clone()], "a killed program removes nothing");
     let (mut third, own) = started("4003");
     assert_eq!(folders(), [other.clone(), own]);
     assert!(third.signal(Signal::TERM));

@@ -96,7 +96,7 @@ fn a_contender_that_dies_fails_the_check_with_its_last_words() {
     kit.assert_nothing_left();
     assert!(
         outcome.elapsed.as_secs() < 15,
-        "an exit is seen at once, not when the patience is over\n{outcome}"
+        "deadheat sees the exit long before the time to answer is over\n{outcome}"
     );
 }
 
@@ -156,7 +156,7 @@ fn a_log_is_raced_and_services_are_reset() {
     outcome.assert_stderr_has("1 of 401 lines are not sent");
     let json = outcome.json();
     let epochs = json["record"]["epochs"].as_array().unwrap().len();
-    // The pilot is an epoch of its own.
+    // One reset for each epoch, and one for the pilot.
     assert_eq!(kit.read("resets.txt").lines().count(), epochs + 1, "{outcome}");
     let log = &json["record"]["plan"]["probes"][0]["log"]["contents"];
     assert_eq!(

@@ -159,7 +159,7 @@ pub struct Contender {
     pub control: bool,
 }
 
-/// A revision of a git repository, checked out into a folder of its own for the race.
+/// A revision of a git repository. The race checks it out into a new folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Revision {
     /// The revision as it was given, such as `main` or `HEAD~1`.

@@ -13,3 +13,8 @@ pub mod prepare;
 pub mod rows;
 pub mod traffic;
 pub mod values;
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -104,7 +104,7 @@ pub fn read_file(path: &Path) -> Result<(ValuesFile, Rows), RowsError> {
     let rows = read(&bytes)?;
     let file = ValuesFile {
         file: path.into(),
-        sha256: Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect(),
+        sha256: crate::hex(&Sha256::digest(&bytes)),
         columns: rows.columns.clone(),
         rows: rows.values.len() as u64,
     };

@@ -1,4 +1,4 @@
-//! A shell for tests that observe a process: it begins and ends when the test says so.
+//! A shell for tests that observe a process. The test decides when its command begins and when it ends.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};

@@ -75,7 +75,7 @@ impl Key {
             digest.update(text.as_bytes());
             digest.update([0]);
         }
-        Self(digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+        Self(crate::hex(&digest.finalize()[..8]))
     }
 }
 

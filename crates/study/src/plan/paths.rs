@@ -74,7 +74,7 @@ fn fits(path: &Path) -> bool {
 /// Eight letters derived from a path.
 pub(crate) fn mark(path: &Path) -> String {
     let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
-    digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    crate::hex(&digest[..4])
 }
 
 /// The default of `--record`: `deadheat-records/NAME-YYYYMMDD-HHMMSS.jsonl`.

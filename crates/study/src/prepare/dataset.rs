@@ -93,7 +93,7 @@ fn key(dataset: &Dataset) -> Result<String, PrepareError> {
         digest.update([0]);
         digest.update(Sha256::digest(&bytes));
     }
-    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(crate::hex(&digest.finalize()))
 }
 
 /// A temporary path next to the output with the same extension, because some programs depend on the extension.

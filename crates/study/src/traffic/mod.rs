@@ -217,8 +217,7 @@ pub fn read(input: impl Read, reading: &LogReading) -> Result<RecordedTraffic, T
         }
     }
     io::copy(&mut input, &mut io::sink())?;
-    let sha256 = input.into_inner().digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    gathering.finish(sha256)
+    gathering.finish(crate::hex(&input.into_inner().digest.finalize()))
 }
 
 /// Reads the file at `path`.

@@ -5,7 +5,7 @@ use crate::process::held_shell::{end, go_on, waiting};
 
 #[test]
 fn a_tree_is_sampled_and_its_functions_have_names() {
-    // The child is a process of its own.
+    // The parentheses make a second process.
     let burn = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
     let mut shell = waiting(&format!("({burn}; :); {burn}"));
     let profiler = match Profiler::open(Pid::from_child(&shell)) {
