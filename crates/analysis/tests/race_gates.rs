@@ -620,28 +620,35 @@ fn epochs_that_follow_each_other() {
     assert_eq!(with(9, 0.02), (vec![], None, None), "too few to say");
 }
 
-/// The machine's speed changes for both contenders, a contender's starts are its own.
-#[test]
-fn starts_of_two_kinds() {
-    let with = |epochs: usize, of: &[usize], change: f64| {
-        let mut race = Race::of(vec![Racer::new("a", 1e4), Racer::new("b", 1e4)]);
-        (race.epochs, race.end) = (epochs, None);
-        let mut record = race.record();
-        for epoch in record.epochs.iter_mut().skip(1).step_by(3) {
-            for slice in epoch.rounds.iter_mut().flat_map(|round| &mut round.slices) {
-                let factor = if of.contains(&slice.contender) { change } else { 1.0 };
+/// The rates of each contender are multiplied by its factor in every third epoch, from the one that is named.
+fn with_factors(epochs: usize, factors: &[(usize, &[usize], f64)]) -> Vec<(String, Severity, String)> {
+    let mut race = Race::of(vec![Racer::new("a", 1e4), Racer::new("b", 1e4)]);
+    (race.epochs, race.end) = (epochs, None);
+    let mut record = race.record();
+    for (from, contenders, factor) in factors {
+        for epoch in record.epochs.iter_mut().skip(*from).step_by(3) {
+            let slices = epoch.rounds.iter_mut().flat_map(|round| &mut round.slices);
+            for slice in slices.filter(|slice| contenders.contains(&slice.contender)) {
                 slice.rate_per_s = slice.rate_per_s.map(|rate| rate * factor);
             }
         }
-        let findings = Report::of(&record).unwrap().scenarios.remove(0).findings.into_iter();
-        let own = findings.filter(|one| one.code == "bimodal-starts");
-        own.map(|one| (one.code, one.severity, one.contender.unwrap_or_default())).collect::<Vec<_>>()
-    };
-    assert_eq!(with(8, &[1], 0.7), one("bimodal-starts", Severity::Warn, "b"));
-    assert_eq!(with(8, &[0], 0.7), one("bimodal-starts", Severity::Warn, "a"));
-    assert_eq!(with(8, &[0, 1], 0.7), [], "the machine");
-    assert_eq!(with(8, &[1], 1.0), []);
-    assert_eq!(with(5, &[1], 0.7), [], "too few to say");
+    }
+    let findings = Report::of(&record).unwrap().scenarios.remove(0).findings.into_iter();
+    let own = findings.filter(|one| one.code == "bimodal-starts");
+    own.map(|one| (one.code, one.severity, one.contender.unwrap_or_default())).collect()
+}
+
+#[test]
+fn starts_of_two_kinds() {
+    for (contender, name) in [(0, "a"), (1, "b")] {
+        let found = with_factors(8, &[(1, &[contender], 0.7)]);
+        assert_eq!(found, one("bimodal-starts", Severity::Warn, name));
+    }
+    assert_eq!(with_factors(8, &[]), []);
+    assert_eq!(with_factors(8, &[(1, &[0, 1], 0.7)]), [], "the machine");
+    assert_eq!(with_factors(5, &[(1, &[1], 0.7)]), [], "too few to say");
+    // The machine gives the rates of b two groups, and the starts of a give their ratio two others.
+    assert_eq!(with_factors(8, &[(1, &[0, 1], 0.5), (2, &[0], 0.5)]), []);
 }
 
 #[test]
