@@ -52,7 +52,8 @@ def processes(folder: Path) -> list[str]:
 
 def groups(pid: int) -> list[str]:
     """The control groups of a race by its process id."""
-    return [str(group) for group in GROUPS.glob(f"**/deadheat-{pid}-*")]
+    # A group may end while it is looked at.
+    return [f"{at}/{name}" for at, names, _ in os.walk(GROUPS) for name in names if name.startswith(f"deadheat-{pid}-")]
 
 
 def folders(folder: Path) -> list[Path]:
