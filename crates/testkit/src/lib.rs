@@ -21,11 +21,13 @@
 #![warn(missing_docs)]
 
 mod authority;
+mod bed;
 mod cgroups;
 mod client;
 mod hold;
 mod invocation;
 mod kit;
+mod network;
 mod processes;
 mod race;
 mod server;
@@ -35,6 +37,7 @@ mod turn;
 mod wait;
 
 pub use authority::{Authority, Identity};
+pub use bed::{Bed, Host};
 pub use cgroups::{cgroups_under, leftover_cgroups};
 pub use client::{Client, Reply};
 pub use hold::Hold;
