@@ -169,7 +169,7 @@ impl Bed {
         self.hosts.iter().map(|host| &host.network).chain([&self.here, &self.switch]).collect()
     }
 
-    /// Writes everything that needs no key.
+    /// Writes everything that needs no key. The key exchange is one that costs little CPU time.
     fn make_files(&self) {
         let folder = self.folder();
         let mut config = String::new();
@@ -180,7 +180,8 @@ impl Bed {
         }
         config += &format!(
             "Host *\n    User root\n    IdentityFile \"{folder}/user_key\"\n    IdentitiesOnly yes\n    IdentityAgent none\n    \
-             UserKnownHostsFile \"{folder}/known_hosts\"\n    GlobalKnownHostsFile none\n    StrictHostKeyChecking yes\n    BatchMode yes\n",
+             UserKnownHostsFile \"{folder}/known_hosts\"\n    GlobalKnownHostsFile none\n    StrictHostKeyChecking yes\n    BatchMode yes\n    \
+             KexAlgorithms curve25519-sha256\n",
             folder = folder.display()
         );
         fs::write(self.ssh_config(), config).expect("a configuration of ssh");
