@@ -43,7 +43,7 @@ const PROGRAMS: [&str; 6] = ["ip", "tc", "nsenter", "ssh", "sshd", "ssh-keygen"]
 ///
 /// fn a_host_says_its_name() {
 ///     let bed = bed_or_skip!(2);
-///     let output = bed.inside("ssh").args([bed.host(1).ssh_target(), "echo", "hello"]).output().unwrap();
+///     let output = bed.inside("ssh").args([bed.host(1).ssh_target(), "echo".into(), "hello".into()]).output().unwrap();
 ///     assert_eq!(output.stdout, b"hello\n");
 /// }
 /// ```
