@@ -67,6 +67,9 @@ wanted_packages() {
     has python3 || echo python3
     has curl || echo curl ca-certificates
     has git || echo git
+    has ip || echo iproute2
+    has ssh || echo openssh-client
+    has sshd || echo openssh-server
     has cargo || echo rustup
     php_is_ready || echo php-fpm php-sqlite3
     has nginx || echo nginx
@@ -134,6 +137,7 @@ disable_services() {
         case $package in
         nginx) as_root systemctl --quiet disable nginx.service >"$log" 2>&1 ;;
         mariadb-server) as_root systemctl --quiet disable mariadb.service >"$log" 2>&1 ;;
+        openssh-server) as_root systemctl --quiet disable ssh.service ssh.socket >"$log" 2>&1 ;;
         php-fpm)
             for unit in /lib/systemd/system/php*-fpm.service; do
                 as_root systemctl --quiet disable "${unit##*/}" >"$log" 2>&1
@@ -155,6 +159,9 @@ check_essentials() {
     done
     has c++ || lacks c++ "the parsers are not fuzzed"
     has wrk || lacks wrk "the generator is not compared with wrk"
+    has ip || lacks iproute2 "hosts for tests cannot be made, and what needs them is skipped"
+    has ssh || lacks openssh-client "hosts for tests cannot be made, and what needs them is skipped"
+    has sshd || lacks openssh-server "hosts for tests cannot be made, and what needs them is skipped"
     has chromium-headless-shell || lacks chromium-headless-shell "the report page is not tested in a browser"
     # A rustup without a toolchain has no working cargo; rust-toolchain.toml says which one it fetches.
     if has rustup && ! cargo --version >/dev/null 2>&1; then

@@ -36,8 +36,7 @@ pub struct Invocation<'k> {
 }
 
 impl<'k> Invocation<'k> {
-    pub(crate) fn new(kit: &'k Kit, binary: &Path) -> Self {
-        let mut command = Command::new(binary);
+    pub(crate) fn new(kit: &'k Kit, mut command: Command) -> Self {
         command.current_dir(kit.path()).process_group(0);
         FOREIGN.iter().for_each(|name| {
             command.env_remove(name);

@@ -3,11 +3,13 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::bed::Bed;
 use crate::hold::Hold;
 use crate::invocation::Invocation;
 use crate::processes::{Process, kill_all_with_env, processes_with_env};
@@ -82,7 +84,16 @@ impl Kit {
         I: IntoIterator<Item = A>,
         A: AsRef<OsStr>,
     {
-        Invocation::new(self, &self.binary).args(arguments)
+        Invocation::new(self, Command::new(&self.binary)).args(arguments)
+    }
+
+    /// The binary with these arguments where the control commands of a bed run ([`Bed::inside`]), not yet started.
+    pub fn deadheat_inside<I, A>(&self, bed: &Bed, arguments: I) -> Invocation<'_>
+    where
+        I: IntoIterator<Item = A>,
+        A: AsRef<OsStr>,
+    {
+        Invocation::new(self, bed.inside(&self.binary)).args(arguments)
     }
 
     /// A race of commands, not yet started.

@@ -1,5 +1,5 @@
 //! Tools for the end-to-end tests: a folder to work in, the `deadheat` binary under a time limit, servers that
-//! behave well or badly, and functions that find what a run left behind.
+//! behave well or badly, other hosts, and functions that find what a run left behind.
 //!
 //! Only tests call this crate, so its functions panic when something goes wrong, with all available details.
 //! The crate knows the names of deadheat's options (`Race`), not what they do.
@@ -21,11 +21,13 @@
 #![warn(missing_docs)]
 
 mod authority;
+mod bed;
 mod cgroups;
 mod client;
 mod hold;
 mod invocation;
 mod kit;
+mod network;
 mod processes;
 mod race;
 mod server;
@@ -35,6 +37,7 @@ mod turn;
 mod wait;
 
 pub use authority::{Authority, Identity};
+pub use bed::{Bed, Host};
 pub use cgroups::{cgroups_under, leftover_cgroups};
 pub use client::{Client, Reply};
 pub use hold::Hold;

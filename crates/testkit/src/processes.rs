@@ -28,12 +28,14 @@ impl fmt::Display for Process {
 /// All living processes that were started with `key=value` in their environment, sorted by process id. Leaves out the calling
 /// process, zombies, and processes whose environment this user may not read.
 pub fn processes_with_env(key: &str, value: &str) -> Vec<Process> {
+    processes_that(|pid| has_env(pid, key, value))
+}
+
+/// All other processes that `is_wanted` chooses, sorted by process id.
+pub(crate) fn processes_that(is_wanted: impl Fn(u32) -> bool) -> Vec<Process> {
     let me = std::process::id();
-    all_pids()
-        .into_iter()
-        .filter(|&pid| pid != me && has_env(pid, key, value))
-        .map(|pid| Process { pid, command: command(pid) })
-        .collect()
+    let chosen = all_pids().into_iter().filter(|&pid| pid != me && is_wanted(pid));
+    chosen.map(|pid| Process { pid, command: command(pid) }).collect()
 }
 
 /// All living descendants of `pid`, sorted by process id. It follows the current parents, so it does not find orphans.
@@ -55,6 +57,12 @@ pub fn descendants(pid: u32) -> Vec<Process> {
 /// Whether the process exists and is not a zombie.
 pub fn is_alive(pid: u32) -> bool {
     state(pid).is_some_and(|state| !matches!(state.letter, 'Z' | 'X'))
+}
+
+/// When the process started, in ticks since the machine started. With its id, this tells it apart from every other process. `None` when it is
+/// gone or a zombie.
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
+    state(pid).filter(|state| !matches!(state.letter, 'Z' | 'X')).map(|state| state.started)
 }
 
 /// Sends a signal to exactly this process; false when it is gone.
@@ -82,19 +90,19 @@ pub fn kill_all_with_env(key: &str, value: &str) -> Vec<Process> {
     if !first.is_empty() {
         wait_until(Duration::from_secs(5), || {
             let left = processes_with_env(key, value);
-            left.iter().for_each(|process| kill_if(process.pid, key, value));
+            left.iter().for_each(|process| kill_if(process.pid, |pid| has_env(pid, key, value)));
             left.is_empty()
         });
     }
     first
 }
 
-/// Opens the process and checks its environment again before killing it. So it never kills a different process that
-/// received the same id after the search.
-fn kill_if(pid: u32, key: &str, value: &str) {
+/// Opens the process and asks `is_wanted` again before killing it. So it never kills a different process that received the same id after
+/// the search.
+pub(crate) fn kill_if(pid: u32, is_wanted: impl Fn(u32) -> bool) {
     let Some(raw) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
     if let Ok(held) = rustix::process::pidfd_open(raw, PidfdFlags::empty())
-        && has_env(pid, key, value)
+        && is_wanted(pid)
     {
         // It may already have ended, which is fine.
         let _ = rustix::process::pidfd_send_signal(&held, Signal::KILL);
@@ -126,11 +134,14 @@ fn command(pid: u32) -> String {
 struct State {
     letter: char,
     parent: u32,
+    started: u64,
 }
 
 /// The fields after the name in `/proc/PID/stat`. The name is in parentheses and may itself contain parentheses.
 fn state(pid: u32) -> Option<State> {
     let text = String::from_utf8_lossy(&std::fs::read(format!("/proc/{pid}/stat")).ok()?).into_owned();
     let mut fields = text.rsplit_once(')')?.1.split_whitespace();
-    Some(State { letter: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
+    let (letter, parent) = (fields.next()?.chars().next()?, fields.next()?.parse().ok()?);
+    // Field 22 of the file (proc(5)); `fields` has gone past field 4.
+    Some(State { letter, parent, started: fields.nth(17)?.parse().ok()? })
 }

@@ -363,7 +363,12 @@ fn summary(draft: &Draft, observed: &Observed, file: &Path) -> String {
     };
     lines.push(format!("wrote {}", file.display()));
     lines.push(format!("next: deadheat check {study}"));
-    lines.push(format!("to race your changes against main: deadheat race --git main {study}"));
+    lines.push(match draft.contender.port {
+        None => format!("to race your changes against main: deadheat race --git main {study}"),
+        Some(port) => format!(
+            "to race your changes, let the service read its port from PORT or {{port}}: now it always listens on {port}"
+        ),
+    });
     lines.push(format!(
         "to race another implementation: add a [[contender]] to the file, and: deadheat race {study}"
     ));

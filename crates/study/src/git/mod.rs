@@ -122,6 +122,16 @@ pub enum GitError {
         /// Their names.
         names: String,
     },
+    /// Both revisions would listen on the same port.
+    #[error(
+        "--git: {contender} always listens on port {port}, but both revisions run at the same time\n  let it read its port from PORT or {{port}}, and remove `port` from the study"
+    )]
+    FixedPort {
+        /// The contender.
+        contender: String,
+        /// Its port.
+        port: u16,
+    },
     /// The contender's folder is not part of the repository.
     #[error("--git: {contender} runs in {}, which is outside of the repository {}\n  move it into the repository, or race two commands", folder.display(), repository.display())]
     Outside {
@@ -280,7 +290,12 @@ fn chosen<'s>(study: &'s Study, only: &[String]) -> Result<&'s Contender, GitErr
         names => study.contenders.iter().filter(|one| names.contains(one.name.get_ref())).collect(),
     };
     match named[..] {
-        [one] => Ok(one),
+        [one] => match *one.listen.get_ref() {
+            record::Listen::Port(port) => {
+                Err(GitError::FixedPort { contender: one.name.get_ref().clone(), port })
+            }
+            _ => Ok(one),
+        },
         _ => Err(GitError::SeveralContenders { count: names().count(), names: one_of(names()) }),
     }
 }

@@ -325,3 +325,15 @@ fn a_repository_in_the_working_tree_is_not_taken_for_its_files() {
         "{error}"
     );
 }
+
+#[test]
+fn a_contender_with_a_port_of_its_own_is_refused() {
+    let fixture = Fixture::new();
+    fixture.write("services/api/study.toml", &STUDY.replace("[[probe]]", "port = 8081\n[[probe]]"));
+    fixture.commit("a port");
+    let error = fixture.race("HEAD~1..HEAD").unwrap_err();
+    assert!(
+        error.contains("always listens on port 8081") && error.contains("from PORT or {port}"),
+        "{error}"
+    );
+}
