@@ -291,7 +291,7 @@ fn chosen<'s>(study: &'s Study, only: &[String]) -> Result<&'s Contender, GitErr
     };
     match named[..] {
         [one] => match *one.listen.get_ref() {
-            record::Listen::Port(port) => {
+            deadheat_record::Listen::Port(port) => {
                 Err(GitError::FixedPort { contender: one.name.get_ref().clone(), port })
             }
             _ => Ok(one),
