@@ -1,5 +1,5 @@
 # The few commands that a newcomer needs; everything else is `cargo` and `deadheat --help`.
-.PHONY: help setup race test replay fuzz simulate static web book
+.PHONY: help setup race test replay fuzz simulate web book
 
 # Where cargo builds. It builds the servers of the tests before it runs any: the tests need not ask for them.
 TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
@@ -12,7 +12,6 @@ help:
 	@echo 'make fuzz    the parsers against any bytes, 20 seconds each'
 	@echo 'make web     build the report page from web/ into the file that the program embeds'
 	@echo 'make book    the book of docs/ as web pages, by mdbook'
-	@echo 'make static  the program without shared libraries, for other machines: target/x86_64-unknown-linux-musl/release'
 	@echo 'make simulate   how often verdicts err, in simulated races: the tables of docs/src/simulations.md, minutes'
 
 setup:
@@ -27,14 +26,6 @@ test: setup
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	@scripts/tests.sh
-
-# Rust's library for musl comes by rustup, and the compiler of the C parts by Debian's musl-tools.
-STATIC = x86_64-unknown-linux-musl
-static:
-	@command -v musl-gcc > /dev/null || { echo 'musl-gcc is not installed: apt-get install musl-tools' >&2; exit 2; }
-	@rustup target list --installed | grep -qx $(STATIC) || rustup target add $(STATIC)
-	@CARGO_PROFILE_RELEASE_STRIP=true cargo build --release --locked --quiet --package deadheat --bin deadheat --target $(STATIC)
-	@ls -lh $(TARGET)/$(STATIC)/release/deadheat
 
 replay:
 	REPLAY_TO="$(CURDIR)/target/replay" cargo test --locked --quiet -p deadheat-report --test all replay

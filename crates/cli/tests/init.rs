@@ -33,6 +33,17 @@ fn the_study_of_a_service_passes_a_check_and_is_replaced_only_by_force() {
     kit.assert_nothing_left();
 }
 
+/// Two versions with the same port cannot run at the same time, so `init` does not advise a race of them.
+#[test]
+fn a_service_with_a_fixed_port_hears_what_a_race_needs() {
+    let kit = kit();
+    // Below the ports that the kernel gives to others.
+    let port = 20_000 + std::process::id() % 10_000;
+    let outcome = init(&kit, &["--url", &format!("http://127.0.0.1:{port}/")], &[]);
+    outcome.assert_status(0).assert_stdout_has(&format!("now it always listens on {port}"));
+    assert!(!outcome.stdout.contains("--git"), "{outcome}");
+}
+
 #[test]
 fn the_requests_come_from_files_too() {
     let kit = kit();

@@ -1,4 +1,4 @@
-//! Hosts for tests of several machines: network namespaces of this machine, each with an sshd of its own, joined by a switch.
+//! Hosts for tests of several machines: network namespaces of this machine, joined by a switch. An sshd listens on each.
 //!
 //! The hosts share this machine's processors, files, process ids and control groups. They have their own network, their own
 //! login, and a home folder each. Everything about a bed carries the process id and start time of its owner, so that a later bed finds and
@@ -520,7 +520,7 @@ fn orphaned_bed(name: &str) -> Option<String> {
     (start_time(pid) != Some(started)).then(|| format!("{PREFIX}{pid}-{started}-{number}"))
 }
 
-/// Removes what the beds of killed tests left behind, and says so. Others may do the same at the same time.
+/// Removes what the beds of killed tests left behind, and names those beds. Others may do the same at the same time.
 ///
 /// # Panics
 /// When something is still there after some seconds.

@@ -275,7 +275,7 @@ fn who_dies_in_the_middle_is_out_and_the_others_go_on() {
     assert_eq!(record.racing("steady"), [0, 1]);
     assert_eq!(record.end_of("steady"), Some(End::Decided));
     let (_, out) = record.findings.iter().find(|(_, one)| one.code == "contender-out").unwrap();
-    assert!(out.message.contains("ended with signal 9"), "{out:?}");
+    assert!(out.message.starts_with("ended with signal 9"), "{out:?}");
     let calls = world.calls.borrow();
     let count = |kind: &str| calls.iter().filter(|call| call.starts_with(kind)).count();
     assert_eq!(count("start "), count("stop "), "whatever was started is stopped");

@@ -1,7 +1,7 @@
 //! Two revisions of one repository as the two contenders of a race.
 //!
-//! Owns: which commits are meant, a checkout of each in a folder of its own, builds that are kept for the next race, and the removal of all that.
-//! The user's files, branches and index stay as they are: checkouts are repositories of their own that borrow the objects. Must not know: flags, the
+//! Owns: which commits are meant, a folder with a checkout of each, builds that are kept for the next race, and the removal of all that.
+//! The user's files, branches and index stay as they are: each checkout is a new repository that borrows the objects. Must not know: flags, the
 //! method.
 
 mod checkouts;
@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use deadheat_record::Revision;
+use deadheat_record::{Listen, Revision};
 use thiserror::Error;
 use toml::Spanned;
 
@@ -190,7 +190,9 @@ pub enum GitError {
     #[error("--git: another race of revisions of {} is running\n  wait until it has ended", .0.display())]
     Busy(PathBuf),
     /// The build of a race that is resumed is no longer kept.
-    #[error("the build of {0} is no longer kept, so this race cannot go on\n  race again without --resume")]
+    #[error(
+        "the build of {0} is no longer kept, so this race cannot be resumed\n  race again without --resume"
+    )]
     NotKept(String),
     /// A git command failed.
     #[error("`git {command}` failed{said}\n  run it by hand to see more")]
@@ -291,10 +293,8 @@ fn chosen<'s>(study: &'s Study, only: &[String]) -> Result<&'s Contender, GitErr
     };
     match named[..] {
         [one] => match *one.listen.get_ref() {
-            deadheat_record::Listen::Port(port) => {
-                Err(GitError::FixedPort { contender: one.name.get_ref().clone(), port })
-            }
-            _ => Ok(one),
+            Listen::Port(port) => Err(GitError::FixedPort { contender: one.name.get_ref().clone(), port }),
+            Listen::FreePort | Listen::Socket => Ok(one),
         },
         _ => Err(GitError::SeveralContenders { count: names().count(), names: one_of(names()) }),
     }
