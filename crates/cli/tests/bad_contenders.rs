@@ -192,8 +192,12 @@ fn a_taken_port_is_named_with_its_holder() {
             text(server_line(&["--json"])),
         ),
     );
-    let outcome = kit.deadheat(["race", "."]).args(SHORT_RACE).args(PATIENCE).run();
+    let race = ["race", ".", "--json", "race.json"];
+    let outcome = kit.deadheat(race).args(SHORT_RACE).args(PATIENCE).run();
     outcome.assert_status(2).assert_stderr_has(&format!("port {port} is taken by {}", std::process::id()));
+    // A finding names its contender apart from its message.
+    let document = kit.read("race.json");
+    assert!(document.contains(&format!("\"cannot start: port {port} is taken")), "{document}");
     kit.assert_nothing_left();
 }
 

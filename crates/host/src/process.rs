@@ -57,7 +57,9 @@ pub enum StartError {
         reason: String,
     },
     /// The fixed port is in use.
-    #[error("{name}: port {port} is taken{holder}; end that process, or let {name} listen on $PORT")]
+    #[error(
+        "{name} cannot start: port {port} is taken{holder}; end that process, or let {name} listen on $PORT"
+    )]
     PortTaken {
         /// Name of the contender or service.
         name: String,

@@ -591,7 +591,7 @@ impl Race<'_> {
         self.observer.event(&Event::Out { contender: name, reason });
         // The first line says what happened. The last lines of the log were already shown and stay in the log.
         let what = reason.lines().next().unwrap_or_default();
-        let what = what.strip_prefix(name).map_or(what, |rest| rest.trim_start_matches([':', ' ']));
+        let what = what.strip_prefix(name).map_or(what, str::trim_start);
         let remedy = "read its log, try its command by hand, or leave it out with --only";
         let finding = Finding::warn("contender-out", what, remedy).about(name);
         self.write(Line::Finding { scenario: None, finding })?;
