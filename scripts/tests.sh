@@ -36,23 +36,25 @@ if before=$(sed 's/.* //' /proc/self/autogroup 2> /dev/null) && [ "$(nice)" -gt 
 fi
 
 failed=()
-# The page's tests keep the processors busy, those of the crates mostly wait, and so do those of the program. What the first two say is
-# shown when they are over.
+# Tests of the program mostly wait, those of the crates and the page compute. What runs beside the program's tests is shown when it is over.
 set -m
 web/test.sh > "$said/page" 2>&1 < /dev/null &
 page=$!
 cargo test --workspace --exclude deadheat --locked --no-fail-fast > "$said/crates" 2>&1 < /dev/null &
 crates=$!
+python3 ci/test/run.py > "$said/kit" 2>&1 < /dev/null &
+kit=$!
 set +m
-beside=("$page" "$crates")
+beside=("$page" "$crates" "$kit")
 wait "$page" || failed+=("the page")
 cat "$said/page"
 # By its name and not with --package: with fewer packages, dependencies have fewer features and would be compiled again.
 cargo test --workspace --locked --no-fail-fast --test program || failed+=("the program")
 wait "$crates" || failed+=("the crates")
 cat "$said/crates"
+wait "$kit" || failed+=("the CI kit")
+cat "$said/kit"
 beside=()
-python3 ci/test/run.py || failed+=("the CI kit")
 # Alone, because these watch what else the machine does.
 cargo test --workspace --locked --no-fail-fast --bin deadheat --test gates || failed+=("the gates")
 if [ ${#failed[@]} -gt 0 ]; then

@@ -318,3 +318,40 @@ fn wrong_usage_says_what_to_type() {
         outcome.assert_status(2).assert_stderr_has(word);
     }
 }
+
+/// The finding of the first scenario that has this code and is about this contender, if there is one.
+fn finding(outcome: &Outcome, code: &str, contender: &str) -> Option<Value> {
+    let json = outcome.json();
+    let all = json["scenarios"][0]["findings"].as_array().unwrap();
+    all.iter().find(|one| one["code"] == code && one["contender"] == contender).cloned()
+}
+
+#[test]
+fn answers_that_differ_now_and_then_are_found_under_load() {
+    let (kit, _turn) = (kit(), turn());
+    let race = kit.race().contender("good", &server_line(&["--json"]));
+    let race = race.contender("fickle", &server_line(&["--json", "--differ-every", "50"]));
+    let outcome = race.args(SHORT_RACE).run();
+    // If a parity check samples one of the different answers, deadheat removes the contender from the race.
+    let differences = outcome.json()["parity"].as_array().unwrap().clone();
+    let named = |one: &Value| one["contender"] == "fickle";
+    let seen = finding(&outcome, "mismatch", "fickle").is_some();
+    assert!(seen || (!differences.is_empty() && differences.iter().all(named)), "{outcome}");
+}
+
+/// Each answer closes its connection, up to eight new connections arrive at once, and two can wait. The others try again after a second.
+#[test]
+fn a_listener_that_is_full_is_found() {
+    let (kit, _turn) = (kit(), turn());
+    let full = server_line(&["--json", "--spin-us", "3000", "--close-each", "--backlog", "1"]);
+    let race = kit.race().contender("roomy", &server_line(&["--json"])).contender("full", &full);
+    let timing = ["--epochs", "3", "--budget", "1ms", "--warmup", "50ms", "--measure", "400ms"];
+    let race = race.args(timing).args(["--slice", "100ms"]);
+    let outcome = race.args(["-c", "8", "-r", "600", "--timeout", "1s"]).run();
+    for code in ["listen-overflows", "no-keep-alive"] {
+        let found = finding(&outcome, code, "full");
+        assert_eq!(found.expect(code)["severity"], "warn", "{outcome}");
+    }
+    // The second attempt can fall in either contender's slice.
+    assert!(["roomy", "full"].iter().any(|one| finding(&outcome, "retransmits", one).is_some()), "{outcome}");
+}

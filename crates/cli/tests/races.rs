@@ -194,6 +194,7 @@ fn first_seconds_are_kept_window_by_window() {
     let json = outcome.json();
     assert_measured(&outcome, &json);
     assert_valid(&json);
+    let mut most_windows = 0;
     for (number, epoch) in json["record"]["epochs"].as_array().unwrap().iter().enumerate() {
         let rounds = epoch["rounds"].as_array().unwrap();
         assert_eq!(rounds.len(), 1, "{rounds:?}");
@@ -203,10 +204,12 @@ fn first_seconds_are_kept_window_by_window() {
             let number_of = |slice: &Value, key: &str| slice[key].as_f64().unwrap();
             let begun = |slice: &Value| number_of(slice, "start_ns");
             let length = |slice: &Value| number_of(slice, "elapsed_ns");
-            assert!((2..=5).contains(&own.len()), "{own:?}");
+            // A core that stands still between windows leaves time for fewer.
+            assert!((1..=5).contains(&own.len()), "{own:?}");
+            most_windows = most_windows.max(own.len());
+            assert!(own.iter().all(|slice| length(slice) >= 0.25e9), "{own:?}");
             assert!(own.windows(2).all(|two| begun(two[1]) >= begun(two[0]) + length(two[0])), "{own:?}");
             let total: f64 = own.iter().map(|slice| length(slice)).sum();
-            assert!(total > 0.7e9, "{own:?}");
             let mean =
                 own.iter().map(|slice| number_of(slice, "rate_per_s") * length(slice)).sum::<f64>() / total;
             let result = &json["scenarios"][0]["results"][contender]["epochs"][number];
@@ -223,6 +226,7 @@ fn first_seconds_are_kept_window_by_window() {
             );
         }
     }
+    assert!(most_windows > 1, "no contender has two windows in any epoch");
     kit.assert_nothing_left();
 }
 
@@ -409,4 +413,34 @@ fn a_sweep_is_raced_point_by_point_and_shown_in_one_table() {
         assert!(figure["metric"] == "throughput" && figure["value"].as_f64().unwrap() > 0.0, "{figure}");
     }
     outcome.assert_stdout_has("more: closed load, over connections").assert_stdout_has("b against a: ");
+}
+
+#[test]
+fn what_the_machine_counts_is_in_the_record() {
+    let (kit, _turn) = (kit(), turn());
+    let server = server_line(&["--json", "--spin-us", "50"]);
+    let race = kit.race().contender("a", &server).contender("b", &server);
+    let outcome = race.args(SHORT_RACE).run();
+    let here = |file: &str, name: &str| {
+        std::fs::read_to_string(file).is_ok_and(|text| text.split_whitespace().any(|word| word == name))
+    };
+    let json = outcome.json();
+    let epochs = json["record"]["epochs"].as_array().unwrap();
+    assert!(!epochs.is_empty(), "{outcome}");
+    for epoch in epochs {
+        let kept = epoch["rounds"].as_array().unwrap().iter().any(|round| round["dropped"].is_null());
+        for part in epoch["contenders"].as_array().unwrap() {
+            for (key, file, name) in [
+                ("listen_overflows", "/proc/net/netstat", "ListenOverflows"),
+                ("retransmitted_segments", "/proc/net/snmp", "RetransSegs"),
+                ("swapped_in_pages", "/proc/vmstat", "pswpin"),
+                ("cpu_pressure_ns", "/proc/pressure/cpu", "some"),
+            ] {
+                assert_eq!(part["host"][key].is_u64(), here(file, name), "{key}: {part}");
+            }
+            assert_eq!(part["in_flight_ns"].as_u64().unwrap() > 0, kept, "{part}");
+        }
+    }
+    let findings = json["scenarios"][0]["findings"].as_array().unwrap();
+    assert!(findings.iter().all(|one| one["code"] != "littles-law"), "{outcome}");
 }

@@ -1,7 +1,7 @@
 //! Studies from their file to an exit status: what reaches a contender, and the messages for a wrong file and a dead contender.
 #![allow(clippy::unwrap_used)]
 
-use deadheat_testkit::{Kit, server_line};
+use deadheat_testkit::{Kit, server_line, skip_loudly};
 use serde_json::Value;
 
 fn kit() -> Kit {
@@ -257,4 +257,24 @@ fn an_unusable_file_of_values_is_refused_with_its_line() {
         outcome
             .assert_stderr_has("`items.csv`: line 3: the number of values is 1, and line 1 names 2 columns");
     }
+}
+
+#[test]
+fn limits_that_cannot_be_set_are_refused_before_anything_starts() {
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
+        skip_loudly!("one core")
+    }
+    let kit = kit();
+    let command = Value::from(server_line(&["--json"]));
+    kit.file(
+        "study.toml",
+        format!(
+            "[[contender]]\nname = \"a\"\ncommand = {command}\n[[contender]]\nname = \"b\"\ncommand = {command}\n\
+             [[probe]]\npath = \"/\"\n[[scenario]]\nname = \"limited\"\nconnections = 8\ncpuset = [1]\n"
+        ),
+    );
+    let outcome = kit.deadheat(["race", ".", "--server-cpus", "0", "--load-cpus", "1"]).run();
+    outcome.assert_status(2).assert_stderr_has("processor 1, which the load generator runs on");
+    outcome.assert_stderr_has("--load-cpus").assert_stderr_has("limited");
+    kit.assert_nothing_left();
 }
