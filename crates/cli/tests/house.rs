@@ -17,10 +17,11 @@ fn allowed() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("record", vec![]),
         ("analysis", vec!["record", "stats"]),
         ("host", vec!["load", "record"]),
+        ("remote", vec!["host", "load"]),
         ("study", vec!["host", "load", "record"]),
         ("runner", vec!["analysis", "host", "load", "record", "stats"]),
         ("report", vec!["analysis", "record"]),
-        ("cli", vec!["analysis", "host", "load", "record", "report", "runner", "stats", "study"]),
+        ("cli", vec!["analysis", "host", "load", "record", "remote", "report", "runner", "stats", "study"]),
         ("testkit", vec![]),
     ])
 }

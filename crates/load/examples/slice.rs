@@ -39,6 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         timeout,
         sample_every: 0,
         max_samples_per_slice: 0,
+        part: None,
     })?;
     let duration = Duration::from_secs_f64(seconds.parse()?);
     let pacer = match more.first().map(String::as_str) {

@@ -12,7 +12,7 @@ const SIGMAS: f64 = 3.0;
 /// outstanding when the last request is due is therefore compared with this usual number: the rate at that time, times
 /// the highest latency (outstanding / rate) in the first half of the slice. Pauses that recur are in both numbers. What
 /// exceeds the usual number by more than chance has piled up in the second half.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Behind {
     /// Requests by which the backlog has grown, not counting what pauses and chance explain.
     pub requests: f64,

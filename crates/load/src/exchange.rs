@@ -18,7 +18,7 @@ const PIECE: usize = 16 * 1024;
 const ALERT: [u8; 2] = [21, 3];
 
 /// A whole answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Answer {
     /// Status code.
     pub status: u16,

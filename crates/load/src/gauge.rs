@@ -21,7 +21,7 @@ pub(crate) struct Gauge {
 
 /// What has happened up to a moment, added up over workers and slices. The difference of two gives what happened
 /// between.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Progress {
     /// Requests that were due.
     pub due: u64,
@@ -56,16 +56,23 @@ impl Gauge {
     }
 }
 
-impl Progress {
-    pub(crate) fn of<'a>(gauges: impl Iterator<Item = &'a Gauge>) -> Progress {
-        let mut sum = Progress {
+impl Default for Progress {
+    /// Nothing has happened.
+    fn default() -> Progress {
+        Progress {
             due: 0,
             completions: 0,
             errors: 0,
             bytes_read: 0,
             connections: 0,
             latencies: vec![0; BUCKETS],
-        };
+        }
+    }
+}
+
+impl Progress {
+    pub(crate) fn of<'a>(gauges: impl Iterator<Item = &'a Gauge>) -> Progress {
+        let mut sum = Progress::default();
         for gauge in gauges {
             sum.due += gauge.due.load(Ordering::Relaxed);
             sum.completions += gauge.completions.load(Ordering::Relaxed);
@@ -77,6 +84,16 @@ impl Progress {
             }
         }
         sum
+    }
+
+    /// Adds what happened elsewhere.
+    pub fn add(&mut self, other: &Progress) {
+        self.due += other.due;
+        self.completions += other.completions;
+        self.errors += other.errors;
+        self.bytes_read += other.bytes_read;
+        self.connections += other.connections;
+        self.latencies.iter_mut().zip(&other.latencies).for_each(|(mine, theirs)| *mine += theirs);
     }
 
     /// What happened between `earlier` and this; `connections` is the current number.

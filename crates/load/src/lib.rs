@@ -1,7 +1,8 @@
 //! The load engine: it sends prepared requests to one address, in slices, and tallies the outcome of each.
 //!
 //! Owns: pacing, limits, drivers, transports, protocols (HTTP/1.1), connections, the per-worker tally. It must not know
-//! contenders, studies, verdicts or any file format. During a slice nothing here allocates, locks, logs or sends on a
+//! contenders, studies, verdicts or any file format. Orders and results can be serialised (serde), so that another
+//! machine may carry them out. During a slice nothing here allocates, locks, logs or sends on a
 //! channel per request, except that the TLS library allocates once per record. Workers share nothing, and their tallies
 //! merge at the end of the slice.
 
@@ -26,6 +27,7 @@ mod recording;
 mod request;
 mod requests;
 mod session;
+mod shared;
 mod slice;
 mod source;
 mod status;
@@ -51,6 +53,7 @@ pub use request::{BodyRule, Expectation, Prepared, StatusRule, digest};
 pub use requests::{Requests, RequestsError};
 pub use session::{
     LoadSession, OpenError, ProgressHandle, Session, SessionConfig, SessionError, SliceOrder, StopHandle,
+    WorkerRange, share,
 };
 pub use status::{StatusSet, StatusSetError};
 pub use tally::{

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// When a slice stops: at whichever limit comes first. At least one must be set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Limit {
     /// No request begins later than this after the slice's start.
     pub duration: Option<Duration>,

@@ -1,7 +1,7 @@
 //! Owns: the ways in which a request can end, and their counts. Must not know the reasons.
 
 /// How a due request ended. Each request ends in exactly one way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Outcome {
     /// A complete answer that meets the expectation.
     Ok,
@@ -24,7 +24,7 @@ pub enum Outcome {
 }
 
 /// Counts of [`Outcome`]s.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Outcomes {
     /// See [`Outcome::Ok`].
     pub ok: u64,
@@ -104,8 +104,29 @@ const ALL: [Outcome; 9] = [
 ];
 
 /// How many complete answers had each status code (0 to 999).
-#[derive(Debug, Clone, PartialEq, Eq)]
+// Serialised as the codes that occurred, with their counts.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(from = "Vec<(u16, u64)>", into = "Vec<(u16, u64)>")]
 pub struct StatusCounts(Box<[u64; 1000]>);
+
+impl From<StatusCounts> for Vec<(u16, u64)> {
+    fn from(counts: StatusCounts) -> Self {
+        counts.iter().collect()
+    }
+}
+
+impl From<Vec<(u16, u64)>> for StatusCounts {
+    /// Ignores codes above 999.
+    fn from(pairs: Vec<(u16, u64)>) -> Self {
+        let mut counts = StatusCounts::default();
+        for (status, count) in pairs {
+            if let Some(slot) = counts.0.get_mut(usize::from(status)) {
+                *slot = count;
+            }
+        }
+        counts
+    }
+}
 
 impl StatusCounts {
     /// The count of one code; 0 for codes above 999.

@@ -16,7 +16,7 @@ pub use rate::{Rate, RateError, Stage};
 pub use recorded::{RecordedTimes, RecordedTimesError};
 
 /// When requests are due.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Pacer {
     /// A connection sends its next request as soon as it has received its answer.
     Closed,
@@ -30,6 +30,7 @@ pub enum Pacer {
     /// Requests are due independently of the server, when clients once sent them.
     Recorded {
         /// When they were sent.
+        #[serde(with = "crate::shared")]
         times: Arc<RecordedTimes>,
         /// The recorded time at which the slice begins. The slice's first request is the one at
         /// [`RecordedTimes::position_at`] this time.
@@ -40,7 +41,7 @@ pub enum Pacer {
 }
 
 /// How the due times of an open pacer are distributed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Arrivals {
     /// Evenly: the k-th request, from 0, is due as soon as more than k are offered; at a steady rate, at k / rate.
     Constant,

@@ -2,7 +2,7 @@
 //! know a clock.
 
 /// One worker's part of a slice's throughput: `counted` answers in the span (first, last].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct RatePiece {
     /// Complete answers after `first_ns`, up to and including `last_ns`, with any outcome.
     pub counted: u64,

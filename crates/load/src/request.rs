@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::status::StatusSet;
 
 /// One request, ready to send, with the rules for its answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Prepared {
     /// The whole request as sent, head and body.
     pub bytes: Vec<u8>,
@@ -16,7 +16,7 @@ pub struct Prepared {
 }
 
 /// The rules for the answer to a request. The status is checked first, and the body only if the status is right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Expectation {
     /// Which status codes are right.
     pub status: StatusRule,
@@ -30,7 +30,7 @@ impl Expectation {
 }
 
 /// Which status codes are right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum StatusRule {
     /// Every code.
     Any,
@@ -52,7 +52,7 @@ impl StatusRule {
 }
 
 /// Which bodies are right. Lengths are of the decoded body (without chunk framing), in bytes; an answer to HEAD has 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum BodyRule {
     /// Any body; it is not hashed.
     Any,

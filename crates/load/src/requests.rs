@@ -9,10 +9,25 @@ use rand_distr::Zipf;
 use crate::request::Prepared;
 
 /// A sequence of prepared requests, repeated without end. A position means the same request for every server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "(Vec<Prepared>, Vec<u32>)", into = "(Vec<Prepared>, Vec<u32>)")]
 pub struct Requests {
     prepared: Vec<Prepared>,
     order: Vec<u32>,
+}
+
+impl From<Requests> for (Vec<Prepared>, Vec<u32>) {
+    fn from(requests: Requests) -> Self {
+        (requests.prepared, requests.order)
+    }
+}
+
+impl TryFrom<(Vec<Prepared>, Vec<u32>)> for Requests {
+    type Error = RequestsError;
+
+    fn try_from((prepared, order): (Vec<Prepared>, Vec<u32>)) -> Result<Requests, RequestsError> {
+        Requests::ordered(prepared, order)
+    }
 }
 
 /// Why a sequence of requests could not be built.

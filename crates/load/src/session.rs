@@ -23,7 +23,7 @@ use crate::transport::TlsSettings;
 use crate::worker::{Settings, Worker};
 
 /// The settings of a session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct SessionConfig {
     /// Where the server listens.
     pub address: Address,
@@ -45,6 +45,7 @@ pub struct SessionConfig {
     /// How to communicate with the operating system.
     pub backend: Backend,
     /// The requests to send.
+    #[serde(with = "crate::shared")]
     pub requests: Arc<Requests>,
     /// How long an attempt to connect may take.
     pub connect_timeout: Duration,
@@ -54,10 +55,29 @@ pub struct SessionConfig {
     pub sample_every: u32,
     /// Largest number of bodies to keep per slice and worker.
     pub max_samples_per_slice: u32,
+    /// Which workers of the load these are, if sessions on other machines carry the rest of it. `None`: all of them.
+    pub part: Option<WorkerRange>,
+}
+
+/// Which of a load's workers a session has. Of every `of` consecutive requests of a slice each worker takes one,
+/// whichever session it is in, so that several sessions together send exactly the requests that one would send, at the
+/// times at which it would send them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct WorkerRange {
+    /// How many workers are in front of this session's first one.
+    pub first: usize,
+    /// How many workers all sessions have together.
+    pub of: usize,
+}
+
+/// The share of part number `index`, from 0, when `total` is divided as evenly as possible. The shares of all `parts`
+/// add up to `total`; the first ones are larger by 1 when it cannot be divided evenly.
+pub fn share(total: usize, index: usize, parts: usize) -> usize {
+    (total - index.min(total)).div_ceil(parts)
 }
 
 /// What to do in one slice.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct SliceOrder {
     /// When requests are due.
     pub pacer: Pacer,
@@ -130,37 +150,63 @@ pub enum SessionError {
     /// A worker's thread has ended; the session cannot be used any more.
     #[error("a worker of the load generator ended unexpectedly")]
     WorkerLost,
+    /// The session is on other machines, and one of them failed.
+    #[error(transparent)]
+    Elsewhere(Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// Connections to one server, and the threads that use them. Dropping it closes the connections and joins the threads.
 #[derive(Debug)]
 pub struct Session {
     workers: Vec<Handle>,
+    part: Option<WorkerRange>,
     backend: Backend,
     max_samples: u32,
     stop: Arc<AtomicBool>,
 }
 
 /// Reads the progress of a session's slices, from any thread.
-#[derive(Debug, Clone)]
-pub struct ProgressHandle(Vec<Arc<Gauge>>);
+#[derive(Clone)]
+pub struct ProgressHandle(Arc<dyn Fn() -> Progress + Send + Sync>);
 
 impl ProgressHandle {
-    /// What has happened since the session was opened; at most 10 ms old.
+    /// A handle that reads the progress with this function.
+    pub fn new(read: impl Fn() -> Progress + Send + Sync + 'static) -> ProgressHandle {
+        ProgressHandle(Arc::new(read))
+    }
+
+    /// What has happened since the session was opened; of a session on this machine, at most 10 ms old.
     pub fn read(&self) -> Progress {
-        Progress::of(self.0.iter().map(Arc::as_ref))
+        (self.0)()
+    }
+}
+
+impl std::fmt::Debug for ProgressHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ProgressHandle")
     }
 }
 
 /// Ends the slices of a session from another thread.
-#[derive(Debug, Clone)]
-pub struct StopHandle(Arc<AtomicBool>);
+#[derive(Clone)]
+pub struct StopHandle(Arc<dyn Fn() + Send + Sync>);
 
 impl StopHandle {
+    /// A handle that ends the slices with this function.
+    pub fn new(stop: impl Fn() + Send + Sync + 'static) -> StopHandle {
+        StopHandle(Arc::new(stop))
+    }
+
     /// Ends the current slice and all later ones. No request begins any more, requests in flight are drained, and the
-    /// slice returns its tally as usual. Takes effect within 10 ms.
+    /// slice returns its tally as usual. Takes effect within 10 ms; on another machine, as soon as it hears of it.
     pub fn stop(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        (self.0)();
+    }
+}
+
+impl std::fmt::Debug for StopHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StopHandle")
     }
 }
 
@@ -228,6 +274,7 @@ impl Session {
         let threads = config.threads.clamp(1, config.connections);
         let mut session = Session {
             workers: Vec::new(),
+            part: config.part,
             backend: choose(config.backend)?,
             max_samples: config.max_samples_per_slice,
             stop: Arc::new(AtomicBool::new(false)),
@@ -251,6 +298,15 @@ impl Session {
     /// # Errors
     /// [`SessionError`]. Failures of single requests are not errors but outcomes.
     pub fn slice(&mut self, order: &SliceOrder) -> Result<Tally, SessionError> {
+        self.slice_after(order, || {})
+    }
+
+    /// As [`Session::slice`], but when all connections are open and the workers are ready, the slice begins only after
+    /// `begin` has returned.
+    ///
+    /// # Errors
+    /// [`SessionError`].
+    pub fn slice_after(&mut self, order: &SliceOrder, begin: impl FnOnce()) -> Result<Tally, SessionError> {
         if order.limit == Limit::default() {
             return Err(SessionError::NoLimit);
         }
@@ -260,6 +316,7 @@ impl Session {
         for worker in &self.workers {
             worker.receive()?;
         }
+        begin();
         for worker in &self.workers {
             worker.send(Command::Run)?;
         }
@@ -298,12 +355,14 @@ impl Session {
 
     /// A handle to end slices early from another thread.
     pub fn stop_handle(&self) -> StopHandle {
-        StopHandle(self.stop.clone())
+        let stop = self.stop.clone();
+        StopHandle::new(move || stop.store(true, Ordering::Relaxed))
     }
 
     /// A handle to read the progress of slices from another thread.
     pub fn progress(&self) -> ProgressHandle {
-        ProgressHandle(self.workers.iter().map(|worker| worker.gauge.clone()).collect())
+        let gauges: Vec<Arc<Gauge>> = self.workers.iter().map(|worker| worker.gauge.clone()).collect();
+        ProgressHandle::new(move || Progress::of(gauges.iter().map(Arc::as_ref)))
     }
 
     /// The backend in use: [`Backend::Uring`] or [`Backend::Epoll`].
@@ -317,13 +376,14 @@ impl Session {
     }
 
     fn worker_order(&self, order: &SliceOrder, index: usize) -> WorkerOrder {
+        let part = self.part.unwrap_or(WorkerRange { first: 0, of: self.workers.len() });
         WorkerOrder {
             pacer: order.pacer.clone(),
             limit: order.limit,
             settle: order.settle,
             first: order.start,
-            index: index as u64,
-            workers: self.workers.len() as u64,
+            index: (part.first + index) as u64,
+            workers: part.of.max(1) as u64,
             max_samples: self.max_samples,
         }
     }
@@ -335,7 +395,7 @@ impl Session {
         index: usize,
         threads: usize,
     ) -> std::io::Result<Handle> {
-        let share = |total: usize| (total - index.min(total)).div_ceil(threads);
+        let share = |total: usize| share(total, index, threads);
         let gauge = Arc::new(Gauge::new());
         let settings = Settings {
             connections: share(config.connections),

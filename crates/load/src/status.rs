@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// A set of status codes from 100 to 599. It is small, of fixed size and without indirection, because every answer is
 /// checked against it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct StatusSet {
     bits: [u64; 8],
 }

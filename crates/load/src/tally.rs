@@ -20,7 +20,7 @@ pub const MAX_MISMATCH_BODY: usize = 1024;
 pub const MAX_SAMPLE_BODY: usize = 16 << 20;
 
 /// The results of a slice. `due` equals the sum of `outcomes`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub struct Tally {
     /// Requests that were due: taken up by a connection, or (open pacers) past their due time.
     pub due: u64,
@@ -101,7 +101,7 @@ pub struct Tally {
 }
 
 /// A reason why requests ended without a complete answer, or why connections were not opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Fault {
     /// How the requests ended; [`Outcome::Connect`] for connections.
     pub outcome: Outcome,
@@ -112,7 +112,7 @@ pub struct Fault {
 }
 
 /// Why a request ended without a complete answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Cause {
     /// An error of the operating system, as its number.
     System(i32),
@@ -139,7 +139,7 @@ impl std::fmt::Display for Cause {
 }
 
 /// A complete answer, kept for comparison.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Sample {
     /// Index into the prepared requests.
     pub request: u32,
@@ -152,7 +152,7 @@ pub struct Sample {
 }
 
 /// An answer that did not meet its expectation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Mismatch {
     /// Index into the prepared requests.
     pub request: u32,

@@ -11,10 +11,45 @@ const HIGHEST_NS: u64 = 3_600_000_000_000;
 
 /// A distribution of times in nanoseconds, precise to 0.1 % from 8 us to 1 h. Shorter times have a resolution of 8 ns.
 /// Longer times are recorded as 1 h and counted as clamped. It never panics.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+#[serde(from = "Cells", into = "Cells")]
 pub struct Times {
     histogram: Histogram<u64>,
     clamped: u64,
+}
+
+/// The cells of [`Times`] that are not empty: what is sent to another machine.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Cells {
+    /// For each cell, ascending: the distance of its highest time from that of the cell before, in nanoseconds, and its
+    /// count.
+    cells: Vec<(u64, u64)>,
+    clamped: u64,
+}
+
+impl From<Times> for Cells {
+    fn from(times: Times) -> Cells {
+        let mut before = 0;
+        let cells = times.histogram.iter_recorded().map(|cell| {
+            let distance = cell.value_iterated_to() - before;
+            before = cell.value_iterated_to();
+            (distance, cell.count_at_value())
+        });
+        Cells { cells: cells.collect(), clamped: times.clamped }
+    }
+}
+
+impl From<Cells> for Times {
+    fn from(cells: Cells) -> Times {
+        let mut times = Times::new();
+        let mut ns = 0u64;
+        for (distance, count) in cells.cells {
+            ns = ns.saturating_add(distance);
+            times.histogram.saturating_record_n(ns, count);
+        }
+        times.clamped = cells.clamped;
+        times
+    }
 }
 
 impl Times {
@@ -112,6 +147,24 @@ mod tests {
             assert!((got / wanted - 1.0).abs() < 0.001, "{quantile}: {got}");
         }
         assert!((times.mean_ns().unwrap() / 50_005_000.0 - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn its_cells_are_all_that_another_machine_needs() {
+        let mut times = Times::new();
+        for ns in [0, 3, 9, 8_000, 8_001, 57_331, 5_000_011, 5_000_011, HIGHEST_NS, u64::MAX] {
+            times.record(ns);
+        }
+        let copy = Times::from(Cells::from(times.clone()));
+        assert_eq!(copy.histogram, times.histogram);
+        assert_eq!((copy.clamped(), copy.quantile_ns(0.0)), (1, times.quantile_ns(0.0)));
+        assert_eq!(
+            (copy.histogram.min(), copy.histogram.max()),
+            (times.histogram.min(), times.histogram.max())
+        );
+        // A cell that no sender would name.
+        let far = Times::from(Cells { cells: vec![(u64::MAX, 2), (u64::MAX, u64::MAX)], clamped: 0 });
+        assert!(far.count() > 0);
     }
 
     #[test]

@@ -406,6 +406,7 @@ fn loaded(address: &Address, tls: &TlsSettings, body_bytes: usize, headers: &[(S
         timeout: LIMIT,
         sample_every: 0,
         max_samples_per_slice: 0,
+        part: None,
     };
     let order =
         SliceOrder { pacer: Pacer::Closed, limit: Limit::requests(200), settle: Duration::ZERO, start: 0 };

@@ -218,6 +218,7 @@ impl LoadedContender {
             timeout: Duration::from_nanos(plan.method.timeout_ns),
             sample_every: SAMPLE_EVERY,
             max_samples_per_slice: MAX_SAMPLES,
+            part: None,
         };
         let name = runner.process.name().to_owned();
         let pace = match Pace::of(scenario, sent.times, seed) {

@@ -61,6 +61,7 @@ impl Loaded {
             timeout: TIMEOUT,
             sample_every: 0,
             max_samples_per_slice: 0,
+            part: None,
         })
         .map_err(std::io::Error::other)?;
         slice(&mut session, WARMUP)?;

@@ -165,6 +165,7 @@ pub(super) fn config(plan: &LoadPlan, server: &Connected, requests: Arc<Requests
         timeout: plan.timeout,
         sample_every: 0,
         max_samples_per_slice: 0,
+        part: None,
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) use uring::Uring;
 pub(crate) const MAX_DATA: usize = 64 * 1024;
 
 /// How the load generator communicates with the operating system.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub enum Backend {
     /// io_uring where the kernel allows everything needed (Linux 6.1 or newer, not forbidden), otherwise epoll.
     #[default]

@@ -8,13 +8,28 @@ pub(super) const HIGHEST_PER_S: f64 = 1e9;
 
 /// Requests per second as a function of the time since the start, given as consecutive stages. The final rate of the
 /// last stage continues without end; if it is 0, no more requests are offered.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "Vec<Stage>", into = "Vec<Stage>")]
 pub struct Rate {
     stages: Vec<Stage>,
 }
 
+impl From<Rate> for Vec<Stage> {
+    fn from(rate: Rate) -> Self {
+        rate.stages
+    }
+}
+
+impl TryFrom<Vec<Stage>> for Rate {
+    type Error = RateError;
+
+    fn try_from(stages: Vec<Stage>) -> Result<Rate, RateError> {
+        Rate::stages(stages)
+    }
+}
+
 /// A period in which the rate is constant or changes linearly.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Stage {
     /// Length of the stage. It may be 0 only for a steady last stage, which continues without end anyway.
     pub duration: Duration,

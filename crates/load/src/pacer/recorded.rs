@@ -2,10 +2,25 @@
 
 /// When clients sent recorded requests, in nanoseconds after the first of them. After the last one they begin again, one
 /// mean gap later.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "Vec<u64>", into = "Vec<u64>")]
 pub struct RecordedTimes {
     at_ns: Box<[u64]>,
     period_ns: u64,
+}
+
+impl From<RecordedTimes> for Vec<u64> {
+    fn from(times: RecordedTimes) -> Self {
+        times.at_ns.into()
+    }
+}
+
+impl TryFrom<Vec<u64>> for RecordedTimes {
+    type Error = RecordedTimesError;
+
+    fn try_from(at_ns: Vec<u64>) -> Result<RecordedTimes, RecordedTimesError> {
+        RecordedTimes::new(at_ns)
+    }
 }
 
 /// Why times cannot be replayed.

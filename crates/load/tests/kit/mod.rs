@@ -150,6 +150,7 @@ pub(crate) fn config(address: Address, connections: usize) -> SessionConfig {
         timeout: Duration::from_secs(5),
         sample_every: 0,
         max_samples_per_slice: 0,
+        part: None,
     }
 }
 

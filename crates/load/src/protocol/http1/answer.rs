@@ -22,7 +22,7 @@ const CHUNK_LINE_LIMIT: usize = 4 * 1024;
 const BODY_LIMIT: u64 = 1 << 53;
 
 /// Why bytes are not an HTTP/1.x answer to the request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
 pub enum Wrong {
     /// The first line is not `HTTP/1.0` or `HTTP/1.1` with a three-digit status, or it holds a control character.
     #[error("the status line is malformed")]

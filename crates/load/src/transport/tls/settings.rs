@@ -13,12 +13,14 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use super::sessions::Sessions;
 
 /// Which certificates prove a server's identity.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum TlsTrust {
     /// Those of the CAs that this system trusts.
     System,
     /// Those of the CAs in this file, in PEM, and no others.
     File(PathBuf),
+    /// As `File`, with the file's content.
+    Pem(Vec<u8>),
     /// Any certificate, whatever its name, age or issuer.
     Insecure,
 }
@@ -76,10 +78,35 @@ pub enum TlsError {
 
 /// How to use TLS with one server. Connections made from clones of the same settings resume each other's sessions, so
 /// make new settings for each server.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "TlsOrigin", into = "TlsOrigin")]
 pub struct TlsSettings {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
+    origin: TlsOrigin,
+}
+
+/// What [`TlsSettings`] were made from, so that another machine can make the same. It names no file.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+struct TlsOrigin {
+    server_name: String,
+    trust: TlsTrust,
+    resumption: bool,
+}
+
+impl From<TlsSettings> for TlsOrigin {
+    fn from(settings: TlsSettings) -> TlsOrigin {
+        settings.origin
+    }
+}
+
+impl TryFrom<TlsOrigin> for TlsSettings {
+    type Error = TlsError;
+
+    fn try_from(origin: TlsOrigin) -> Result<TlsSettings, TlsError> {
+        let settings = TlsSettings::new(&origin.server_name, origin.trust)?;
+        Ok(if origin.resumption { settings } else { settings.without_resumption() })
+    }
 }
 
 impl TlsSettings {
@@ -96,9 +123,16 @@ impl TlsSettings {
         let builder = ClientConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::Library(error.to_string()))?;
-        let builder = match trust {
+        let mut trust = trust;
+        let builder = match &trust {
             TlsTrust::System => builder.with_root_certificates(system_roots()?),
-            TlsTrust::File(path) => builder.with_root_certificates(roots_in(&path)?),
+            TlsTrust::File(path) => {
+                let pem = read(path)?;
+                let roots = roots_in(&pem, path)?;
+                trust = TlsTrust::Pem(pem);
+                builder.with_root_certificates(roots)
+            }
+            TlsTrust::Pem(pem) => builder.with_root_certificates(roots_in(pem, Path::new("the CA file"))?),
             TlsTrust::Insecure => {
                 builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate::new(&provider)))
             }
@@ -106,7 +140,8 @@ impl TlsSettings {
         let mut config = builder.with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         config.resumption = Resumption::store(Arc::new(Sessions::new()));
-        Ok(TlsSettings { config: Arc::new(config), name })
+        let origin = TlsOrigin { server_name: server_name.to_owned(), trust, resumption: true };
+        Ok(TlsSettings { config: Arc::new(config), name, origin })
     }
 
     /// The same settings, with a full handshake on every connection, as for a client that connects for the first time.
@@ -114,6 +149,7 @@ impl TlsSettings {
     /// servers.
     pub fn without_resumption(mut self) -> TlsSettings {
         Arc::make_mut(&mut self.config).resumption = Resumption::disabled();
+        self.origin.resumption = false;
         self
     }
 
@@ -134,16 +170,17 @@ fn system_roots() -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-fn roots_in(path: &Path) -> Result<RootCertStore, TlsError> {
-    let unreadable = |error: pem::Error| {
-        let reason = match error {
-            pem::Error::Io(error) => error.to_string(),
-            other => other.to_string(),
-        };
-        TlsError::Unreadable { path: path.to_owned(), reason }
-    };
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    std::fs::read(path)
+        .map_err(|error| TlsError::Unreadable { path: path.to_owned(), reason: error.to_string() })
+}
+
+/// The CAs in a PEM file with this content.
+fn roots_in(pem: &[u8], path: &Path) -> Result<RootCertStore, TlsError> {
+    let unreadable =
+        |error: pem::Error| TlsError::Unreadable { path: path.to_owned(), reason: error.to_string() };
     let mut roots = RootCertStore::empty();
-    for (index, certificate) in CertificateDer::pem_file_iter(path).map_err(unreadable)?.enumerate() {
+    for (index, certificate) in CertificateDer::pem_slice_iter(pem).enumerate() {
         let bad = |error: rustls::Error| TlsError::BadCertificate {
             path: path.to_owned(),
             number: index + 1,

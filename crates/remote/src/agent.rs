@@ -1,0 +1,244 @@
+//! The agent: it carries load on its machine as it is told over its standard input.
+//!
+//! Owns: its sessions, and that it ends with its channel. Must not know: who gives the orders and what they are for.
+//!
+//! It opens connections only to the addresses in its orders. It starts no other program and writes no file. The thread
+//! that calls [`serve`] reads orders and watches the deadline; another one carries them out. When `serve` returns, the
+//! process ends, and with it every thread and connection.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use deadheat_load::{Address, ProgressHandle, Session, StopHandle, exchange_tls};
+
+use crate::channel::{lock, seconds};
+use crate::frame::encode;
+use crate::input::{Input, Waited};
+use crate::message::{Order, Reply, agent_line, control_version, own_version};
+use crate::writer::Writer;
+
+/// The hidden command that becomes an agent.
+pub const AGENT_COMMAND: &str = "agent";
+
+/// Longest wait for the first line of the controlling side.
+const GREETING: Duration = Duration::from_secs(30);
+/// Longest first line, in bytes.
+const MOST_LINE: usize = 1024;
+
+/// Why an agent ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentEnd {
+    /// Its input ended: the orderly end.
+    Closed,
+    /// Something else, in words.
+    Failed(String),
+}
+
+/// Handles of the open sessions, for the thread that reads.
+type Handles = Arc<Mutex<HashMap<u32, (StopHandle, ProgressHandle)>>>;
+
+/// Carries out orders until the channel ends. `version` is that of this program. The caller must end the process when
+/// this returns: a slice may still be running.
+pub fn serve(input: impl Into<OwnedFd>, output: impl Write + Send + 'static, version: &str) -> AgentEnd {
+    let mut input = Input::new(input);
+    let Ok(writer) = Writer::start(output, None) else {
+        return AgentEnd::Failed("no thread could be started".into());
+    };
+    writer.send(agent_line(version).into_bytes());
+    let deadline = match greeting(&mut input, version) {
+        Ok(deadline) => deadline,
+        Err(end) => return end,
+    };
+    let handles = Handles::default();
+    let (sender, orders) = channel();
+    let worker = Worker {
+        sessions: HashMap::new(),
+        handles: Arc::clone(&handles),
+        writer: writer.clone(),
+        running: Arc::default(),
+    };
+    let running = Arc::clone(&worker.running);
+    if std::thread::Builder::new().name("orders".into()).spawn(move || worker.run(&orders)).is_err() {
+        return AgentEnd::Failed("no thread could be started".into());
+    }
+    let reading = Reading { sender, handles, writer, running };
+    let mut heard = Instant::now();
+    loop {
+        match input.message::<Order>() {
+            Ok(Some(order)) => reading.receive(order, input.arrived()),
+            Ok(None) => {
+                let left = deadline.saturating_sub(heard.elapsed());
+                if left.is_zero() {
+                    let seconds = seconds(deadline);
+                    return AgentEnd::Failed(format!(
+                        "nothing was heard from the controlling side for {seconds}"
+                    ));
+                }
+                match input.wait(left) {
+                    Ok(Waited::Bytes) => heard = input.arrived(),
+                    Ok(Waited::Nothing) => {}
+                    Ok(Waited::End) => return AgentEnd::Closed,
+                    Err(error) => return AgentEnd::Failed(error.to_string()),
+                }
+            }
+            Err(error) => return AgentEnd::Failed(error.to_string()),
+        }
+    }
+}
+
+/// The deadline that the controlling side names in its first line.
+fn greeting(input: &mut Input, version: &str) -> Result<Duration, AgentEnd> {
+    let line = loop {
+        if let Some(line) = input.line() {
+            break line;
+        }
+        match input.wait(GREETING) {
+            Ok(Waited::Bytes) if input.waiting() <= MOST_LINE => {}
+            Ok(Waited::Bytes) => return Err(AgentEnd::Failed("the first line is too long".into())),
+            Ok(Waited::End) => return Err(AgentEnd::Closed),
+            Ok(Waited::Nothing) => return Err(AgentEnd::Failed("no first line came".into())),
+            Err(error) => return Err(AgentEnd::Failed(error.to_string())),
+        }
+    };
+    let ours = own_version(version);
+    match control_version(&line) {
+        Some((theirs, deadline)) if theirs == ours => Ok(deadline),
+        Some((theirs, _)) => {
+            Err(AgentEnd::Failed(format!("the controlling side is of version {theirs}, and this agent of {ours}")))
+        }
+        None => Err(AgentEnd::Failed(
+            "this command is for deadheat itself, which starts it on other machines: see `deadheat load --help`"
+                .into(),
+        )),
+    }
+}
+
+/// The side that reads: it answers pings and stops slices at once, and passes on what takes time.
+struct Reading {
+    sender: Sender<(Order, Instant)>,
+    handles: Handles,
+    writer: Writer,
+    running: Arc<Mutex<Option<u32>>>,
+}
+
+impl Reading {
+    fn receive(&self, order: Order, arrived: Instant) {
+        match order {
+            Order::Ping(number) => {
+                let progress = (*lock(&self.running)).and_then(|session| {
+                    lock(&self.handles).get(&session).map(|(_, progress)| (session, progress.read()))
+                });
+                reply(&self.writer, &Reply::Pong { number, progress });
+            }
+            Order::Stop { session } => {
+                if let Some((stop, _)) = lock(&self.handles).get(&session) {
+                    stop.stop();
+                }
+            }
+            // The thread lives as long as this side.
+            other => drop(self.sender.send((other, arrived))),
+        }
+    }
+}
+
+/// The side that carries out orders, one after the other.
+struct Worker {
+    sessions: HashMap<u32, Session>,
+    handles: Handles,
+    writer: Writer,
+    /// The session that last ran a slice.
+    running: Arc<Mutex<Option<u32>>>,
+}
+
+impl Worker {
+    fn run(mut self, orders: &Receiver<(Order, Instant)>) {
+        while let Ok((order, arrived)) = orders.recv() {
+            if let Some(answer) = self.carry_out(order, arrived) {
+                reply(&self.writer, &answer);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, order: Order, arrived: Instant) -> Option<Reply> {
+        match order {
+            // The side that reads has dealt with these.
+            Order::Ping(_) | Order::Stop { .. } => None,
+            Order::Reach { address, timeout } => Some(Reply::Reached(reach(&address, timeout))),
+            Order::Ask { address, tls, bytes, head, timeout, max_body } => {
+                let answer = exchange_tls(&address, tls.as_ref(), &bytes, head, timeout, max_body);
+                Some(Reply::Answered(answer.map_err(|error| chain(&error))))
+            }
+            Order::Open { session: id, config } => match Session::open(*config) {
+                Ok(session) => {
+                    lock(&self.handles).insert(id, (session.stop_handle(), session.progress()));
+                    let opened = Reply::Opened { backend: session.backend(), workers: session.workers() };
+                    self.sessions.insert(id, session);
+                    Some(opened)
+                }
+                Err(error) => Some(Reply::Failed(chain(&error))),
+            },
+            Order::Slice { session: id, order, start_in } => {
+                let Some(session) = self.sessions.get_mut(&id) else { return Some(unknown(id)) };
+                *lock(&self.running) = Some(id);
+                let start = arrived + start_in;
+                let mut late = Duration::ZERO;
+                let tally = session.slice_after(&order, || {
+                    std::thread::sleep(start.saturating_duration_since(Instant::now()));
+                    late = Instant::now().saturating_duration_since(start);
+                });
+                Some(match tally {
+                    Ok(tally) => Reply::Done { tally: Box::new(tally), late },
+                    Err(error) => Reply::Failed(chain(&error)),
+                })
+            }
+            Order::Handicap { session, handicap } => {
+                // If a worker is lost, the next slice says so.
+                let _ = self.sessions.get(&session).map(|session| session.set_handicap(handicap));
+                None
+            }
+            Order::Close { session } => {
+                lock(&self.handles).remove(&session);
+                self.sessions.remove(&session);
+                None
+            }
+        }
+    }
+}
+
+fn unknown(session: u32) -> Reply {
+    Reply::Failed(format!("there is no session {session}"))
+}
+
+/// Sends a reply. If it is too large for a frame, the reason goes instead.
+fn reply(writer: &Writer, reply: &Reply) {
+    let frame = encode(reply).or_else(|error| encode(&Reply::Failed(error.to_string())));
+    writer.send(frame.unwrap_or_default());
+}
+
+fn reach(address: &Address, timeout: Duration) -> Result<(), String> {
+    let reached = match address {
+        Address::Tcp(address) => TcpStream::connect_timeout(address, timeout).map(drop),
+        Address::Unix(path) => UnixStream::connect(path).map(drop),
+    };
+    reached.map_err(|error| error.to_string())
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(one) = cause {
+        let more = one.to_string();
+        if !text.contains(&more) {
+            text += &format!(": {more}");
+        }
+        cause = one.source();
+    }
+    text
+}

@@ -1,0 +1,434 @@
+//! The controlling side of a channel: the child process that leads to an agent, its pipes, and whether it is alive.
+//!
+//! Owns: the child, the greeting, the pings. Must not know: sessions, nor what other channels do.
+
+use std::collections::HashMap;
+use std::io::{Read, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use deadheat_load::{Progress, Times};
+
+use crate::error::RemoteError;
+use crate::frame::encode;
+use crate::hosts::HostCommand;
+use crate::input::{Input, Waited};
+use crate::message::{Order, Reply, agent_version, control_line, own_version};
+use crate::ssh::{Line, REFUSED_REST, installing};
+use crate::writer::{Beat, Writer};
+
+/// Intervals of looking whether anything has happened.
+const GLANCE: Duration = Duration::from_millis(100);
+/// A child that has closed its output has this long to end, so that its exit status can be told.
+const ENDING: Duration = Duration::from_millis(500);
+/// The child of a channel that is closed has this long to end before it is killed.
+const CLOSING: Duration = Duration::from_secs(2);
+/// Most bytes that a host's shell may write before the agent's first line.
+const MOST_NOISE: usize = 64 * 1024;
+/// How much of the child's standard error is kept, in bytes.
+const KEPT_ERRORS: usize = 4 * 1024;
+/// Round trips that are measured at the start: at most so many, and for so long.
+const FIRST_PINGS: u64 = 50;
+const FIRST_PINGS_FOR: Duration = Duration::from_millis(500);
+
+/// How long to wait for signs of life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Time between two pings.
+    pub beat: Duration,
+    /// Silence that is worth a word to the user.
+    pub notice: Duration,
+    /// Silence after which each side takes the other one for lost. The agent then ends.
+    pub deadline: Duration,
+    /// Longest wait for the agent's first line, not counting the time for copying the program.
+    pub greeting: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            beat: Duration::from_millis(500),
+            notice: Duration::from_millis(1_500),
+            deadline: Duration::from_secs(10),
+            greeting: Duration::from_secs(30),
+        }
+    }
+}
+
+/// What a channel reports.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Reply(Reply),
+    /// Nothing will come any more.
+    Ended(RemoteError),
+}
+
+/// A channel to an agent. Dropping it closes the channel, which ends the agent, and reaps the child.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub(crate) name: String,
+    /// `None` once the channel is closed.
+    writer: Mutex<Option<Writer>>,
+    child: Arc<Mutex<Child>>,
+    state: Arc<Mutex<State>>,
+}
+
+/// What is known of the other side.
+#[derive(Debug)]
+struct State {
+    heard: Instant,
+    round_trips: Times,
+    pings: HashMap<u64, Instant>,
+    progress: Option<(u32, Progress)>,
+}
+
+impl Channel {
+    /// Starts the child, exchanges greetings and measures a few round trips. From then on, `events` gets all replies,
+    /// with the channel's `index`.
+    pub(crate) fn open(
+        host: HostCommand,
+        index: usize,
+        version: &str,
+        patience: Patience,
+        events: Sender<(usize, Event)>,
+    ) -> Result<Self, RemoteError> {
+        let HostCommand { name, mut command, program } = host;
+        // A group of its own: Ctrl-C at the terminal ends the load in an orderly way, and does not kill the channel.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| start_error(&name, &command, &error))?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(mut stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(RemoteError::Unreachable { host: name, reason: "it has no pipes".into() });
+        };
+        let child = Arc::new(Mutex::new(child));
+        let (errors, input) = (keep_errors(stderr), Input::new(stdout));
+        let mut start = Start { name: &name, errors, child: Arc::clone(&child), input };
+        let greeted = start.greet(&mut stdin, program.as_ref(), version, patience);
+        let round_trips = match greeted.and_then(|()| start.first_pings(&mut stdin, patience)) {
+            Ok(round_trips) => round_trips,
+            Err(error) => {
+                end(&child, Duration::ZERO);
+                return Err(error);
+            }
+        };
+        let Start { errors, input, .. } = start;
+        let state = State { heard: Instant::now(), round_trips, pings: HashMap::new(), progress: None };
+        let state = Arc::new(Mutex::new(state));
+        let pinging = Arc::clone(&state);
+        let mut number = FIRST_PINGS;
+        let frame = Box::new(move || {
+            number += 1;
+            lock(&pinging).pings.insert(number, Instant::now());
+            // A ping is a few bytes, which can always be encoded.
+            encode(&Order::Ping(number)).unwrap_or_default()
+        });
+        let failed = |error: std::io::Error| RemoteError::Unreachable {
+            host: name.clone(),
+            reason: format!("no thread could be started: {error}"),
+        };
+        let writer = Writer::start(stdin, Some(Beat { every: patience.beat, frame })).map_err(failed)?;
+        let reader = Reader {
+            name: name.clone(),
+            index,
+            input,
+            errors,
+            state: Arc::clone(&state),
+            child: Arc::clone(&child),
+            events,
+        };
+        let reading = std::thread::Builder::new().name("read-channel".into()).spawn(move || reader.run());
+        reading.map_err(failed)?;
+        Ok(Self { name, writer: Mutex::new(Some(writer)), child, state })
+    }
+
+    /// Sends an order.
+    pub(crate) fn send(&self, order: &Order) -> Result<(), RemoteError> {
+        let frame = encode(order)
+            .map_err(|error| RemoteError::Channel { host: self.name.clone(), reason: error.to_string() })?;
+        if let Some(writer) = &*lock(&self.writer) {
+            writer.send(frame);
+        }
+        Ok(())
+    }
+
+    /// How long nothing has been heard.
+    pub(crate) fn silence(&self) -> Duration {
+        lock(&self.state).heard.elapsed()
+    }
+
+    /// All round trips so far.
+    pub(crate) fn round_trips(&self) -> Times {
+        lock(&self.state).round_trips.clone()
+    }
+
+    /// What the agent last said about this session.
+    pub(crate) fn progress(&self, session: u32) -> Option<Progress> {
+        lock(&self.state).progress.clone().filter(|(of, _)| *of == session).map(|(_, progress)| progress)
+    }
+
+    /// Closes the channel and kills the child: the host is lost.
+    pub(crate) fn give_up(&self) {
+        lock(&self.writer).take();
+        let _ = lock(&self.child).kill();
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        // The end of its input ends the agent, and with it the child.
+        lock(&self.writer).take();
+        end(&self.child, CLOSING);
+    }
+}
+
+/// Waits for the end of a child, kills it if that takes too long, and reaps it.
+fn end(child: &Mutex<Child>, patience: Duration) {
+    let begun = Instant::now();
+    let mut child = lock(child);
+    while matches!(child.try_wait(), Ok(None)) {
+        if begun.elapsed() > patience {
+            let _ = child.kill();
+            let _ = child.wait();
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn start_error(name: &str, command: &Command, error: &std::io::Error) -> RemoteError {
+    let program = command.get_program().to_string_lossy().into_owned();
+    RemoteError::Start { host: name.to_owned(), program, reason: error.to_string() }
+}
+
+/// A channel that is not open yet.
+struct Start<'a> {
+    name: &'a str,
+    errors: Arc<Mutex<Vec<u8>>>,
+    child: Arc<Mutex<Child>>,
+    input: Input,
+}
+
+impl Start<'_> {
+    /// Copies the program if the host lacks it, and exchanges first lines.
+    fn greet(
+        &mut self,
+        stdin: &mut ChildStdin,
+        program: Option<&crate::ssh::Program>,
+        version: &str,
+        patience: Patience,
+    ) -> Result<(), RemoteError> {
+        let mut noise = String::new();
+        loop {
+            let Some(line) = self.line(patience.greeting, &noise)? else { continue };
+            if let Some(theirs) = agent_version(&line) {
+                let ours = own_version(version);
+                if theirs != ours {
+                    let (host, theirs) = (self.name.to_owned(), theirs.to_owned());
+                    return Err(RemoteError::Version { host, ours, theirs });
+                }
+                return self.write(stdin, control_line(version, patience.deadline).as_bytes());
+            }
+            match (installing(&line), program) {
+                (Some(Line::Send), Some(program)) => self.write(stdin, program.bytes())?,
+                (Some(Line::Refused(reason)), _) => {
+                    let (host, reason) = (self.name.to_owned(), self.rest(reason));
+                    return Err(RemoteError::Refused { host, reason });
+                }
+                (Some(Line::Foreign(reason)), _) => {
+                    let (host, reason) = (self.name.to_owned(), self.rest(reason));
+                    return Err(RemoteError::Foreign { host, reason });
+                }
+                (Some(Line::Ready), _) => {}
+                _ => {
+                    noise.push_str(&line);
+                    noise.push('\n');
+                    if noise.len() > MOST_NOISE {
+                        return Err(self.unreachable("its shell writes text without end".into()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next line; `None` if it is not complete yet. `noise` is what came before it and says nothing.
+    fn line(&mut self, patience: Duration, noise: &str) -> Result<Option<String>, RemoteError> {
+        if let Some(line) = self.input.line() {
+            return Ok(Some(line));
+        }
+        if self.input.waiting() > MOST_NOISE {
+            return Err(self.unreachable("its shell writes text without end".into()));
+        }
+        match self.input.wait(patience) {
+            Ok(Waited::Bytes) => Ok(None),
+            Ok(Waited::Nothing) => {
+                let told = told(&self.errors, noise);
+                Err(self.unreachable(format!("it did not answer within {}{told}", seconds(patience))))
+            }
+            Ok(Waited::End) | Err(_) => {
+                let reason = ending(&self.child, &self.errors, noise);
+                Err(self.unreachable(reason))
+            }
+        }
+    }
+
+    /// A reason of several lines.
+    fn rest(&mut self, first: &str) -> String {
+        let mut reason = first.to_owned();
+        loop {
+            while let Some(line) = self.input.line() {
+                reason = format!("{reason}; {line}");
+            }
+            if !matches!(self.input.wait(REFUSED_REST), Ok(Waited::Bytes)) {
+                return reason;
+            }
+        }
+    }
+
+    fn write(&self, stdin: &mut ChildStdin, bytes: &[u8]) -> Result<(), RemoteError> {
+        stdin.write_all(bytes).and_then(|()| stdin.flush()).map_err(|error| {
+            let reason = ending(&self.child, &self.errors, "");
+            self.unreachable(format!("{error}: {reason}"))
+        })
+    }
+
+    fn unreachable(&self, reason: String) -> RemoteError {
+        RemoteError::Unreachable { host: self.name.to_owned(), reason }
+    }
+
+    /// Measures round trips, one after the other.
+    fn first_pings(&mut self, stdin: &mut ChildStdin, patience: Patience) -> Result<Times, RemoteError> {
+        let (begun, mut times) = (Instant::now(), Times::new());
+        for number in 0..FIRST_PINGS {
+            let sent = Instant::now();
+            let frame = encode(&Order::Ping(number)).map_err(|error| self.unreachable(error.to_string()))?;
+            self.write(stdin, &frame)?;
+            loop {
+                match self.input.message::<Reply>() {
+                    Ok(Some(Reply::Pong { number: of, .. })) if of == number => break,
+                    Ok(Some(_)) => continue,
+                    Ok(None) => {}
+                    Err(error) => return Err(self.unreachable(error.to_string())),
+                }
+                match self.input.wait(patience.deadline) {
+                    Ok(Waited::Bytes) => {}
+                    Ok(Waited::Nothing) => {
+                        let seconds = seconds(patience.deadline);
+                        return Err(self.unreachable(format!("it did not answer within {seconds}")));
+                    }
+                    Ok(Waited::End) | Err(_) => {
+                        return Err(self.unreachable(ending(&self.child, &self.errors, "")));
+                    }
+                }
+            }
+            times.record(nanos(self.input.arrived() - sent));
+            if begun.elapsed() > FIRST_PINGS_FOR {
+                break;
+            }
+        }
+        Ok(times)
+    }
+}
+
+/// Reads replies until the channel ends.
+struct Reader {
+    name: String,
+    index: usize,
+    input: Input,
+    errors: Arc<Mutex<Vec<u8>>>,
+    state: Arc<Mutex<State>>,
+    child: Arc<Mutex<Child>>,
+    events: Sender<(usize, Event)>,
+}
+
+impl Reader {
+    fn run(mut self) {
+        let host = self.name.clone();
+        let error = loop {
+            match self.input.message::<Reply>() {
+                Ok(Some(Reply::Pong { number, progress })) => self.pong(number, progress),
+                Ok(Some(reply)) => {
+                    if self.events.send((self.index, Event::Reply(reply))).is_err() {
+                        return;
+                    }
+                }
+                Ok(None) => match self.input.wait(GLANCE) {
+                    Ok(Waited::Bytes) => lock(&self.state).heard = self.input.arrived(),
+                    Ok(Waited::Nothing) => {}
+                    Ok(Waited::End) | Err(_) => {
+                        break RemoteError::Ended { host, reason: ending(&self.child, &self.errors, "") };
+                    }
+                },
+                Err(error) => break RemoteError::Channel { host, reason: error.to_string() },
+            }
+        };
+        let _ = self.events.send((self.index, Event::Ended(error)));
+    }
+
+    fn pong(&self, number: u64, progress: Option<(u32, Progress)>) {
+        let mut state = lock(&self.state);
+        if let Some(sent) = state.pings.remove(&number) {
+            state.round_trips.record(nanos(self.input.arrived().saturating_duration_since(sent)));
+        }
+        state.progress = progress.or(state.progress.take());
+    }
+}
+
+/// Keeps the end of what the child writes to standard error.
+fn keep_errors(mut stderr: ChildStderr) -> Arc<Mutex<Vec<u8>>> {
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let keeping = Arc::clone(&kept);
+    std::thread::spawn(move || {
+        let mut piece = [0; 1024];
+        while let Ok(count @ 1..) = stderr.read(&mut piece) {
+            let mut kept = lock(&keeping);
+            kept.extend_from_slice(&piece[..count]);
+            let surplus = kept.len().saturating_sub(KEPT_ERRORS);
+            kept.drain(..surplus);
+        }
+    });
+    kept
+}
+
+/// Why a child has closed its output: what it said, or else its exit status.
+fn ending(child: &Mutex<Child>, errors: &Mutex<Vec<u8>>, noise: &str) -> String {
+    let begun = Instant::now();
+    let status = loop {
+        match lock(child).try_wait() {
+            Ok(None) if begun.elapsed() < ENDING => {}
+            Ok(status) => break status,
+            Err(_) => break None,
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let how = status
+        .map_or_else(|| "its channel closed".to_owned(), |status| format!("its channel closed ({status})"));
+    // What the child wrote last may still be on its way through the pipe.
+    std::thread::sleep(Duration::from_millis(20));
+    format!("{how}{}", told(errors, noise))
+}
+
+/// What the host said so far, on one line.
+fn told(errors: &Mutex<Vec<u8>>, noise: &str) -> String {
+    let errors = String::from_utf8_lossy(&lock(errors)).into_owned();
+    let said = if errors.trim().is_empty() { noise } else { &errors };
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines.len().saturating_sub(3);
+    if lines.is_empty() { String::new() } else { format!("; it said: {}", lines[last..].join("; ")) }
+}
+
+/// A length of time in seconds, as text: `10 s`, `0.5 s`.
+pub(crate) fn seconds(time: Duration) -> String {
+    format!("{} s", time.as_millis() as f64 / 1e3)
+}
+
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The value, also after a thread that held it has panicked: each change of it is complete in itself.
+pub(crate) fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}

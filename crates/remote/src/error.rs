@@ -1,0 +1,123 @@
+//! Why another machine cannot be used, in words that name it.
+
+/// Why a load host cannot be used, or cannot be used any more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RemoteError {
+    /// The program that leads to the host cannot be started.
+    #[error("cannot start `{program}` to reach the load host {host}: {reason}")]
+    Start {
+        /// The host.
+        host: String,
+        /// The program.
+        program: String,
+        /// The system's reason.
+        reason: String,
+    },
+    /// The channel ended, or nothing came, before the agent had said a word.
+    #[error("cannot reach the load host {host}: {reason}")]
+    Unreachable {
+        /// The host.
+        host: String,
+        /// What the program that leads to it said.
+        reason: String,
+    },
+    /// The program cannot be copied to the host.
+    #[error("deadheat cannot copy itself to the load host {host}: {reason}")]
+    Refused {
+        /// The host.
+        host: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The host cannot run the program that deadheat copied to it.
+    #[error("the load host {host} cannot run this build of deadheat: {reason}")]
+    Foreign {
+        /// The host.
+        host: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The agent is of another version.
+    #[error("the agent on the load host {host} is of version {theirs}, but this is version {ours}")]
+    Version {
+        /// The host.
+        host: String,
+        /// Protocol and version here.
+        ours: String,
+        /// Protocol and version there.
+        theirs: String,
+    },
+    /// The channel ended.
+    #[error("the load host {host} was lost: {reason}")]
+    Ended {
+        /// The host.
+        host: String,
+        /// What the program that leads to it said, or how it ended.
+        reason: String,
+    },
+    /// Nothing was heard for the deadline.
+    #[error("the load host {host} was lost: nothing was heard from it for {seconds} s")]
+    Silent {
+        /// The host.
+        host: String,
+        /// The deadline in seconds, as text.
+        seconds: String,
+    },
+    /// A message is too large or malformed.
+    #[error("the channel to the load host {host} failed: {reason}")]
+    Channel {
+        /// The host.
+        host: String,
+        /// What is wrong with the message.
+        reason: String,
+    },
+    /// The host could not do what it was asked for.
+    #[error("load host {host}: {reason}")]
+    Failed {
+        /// The host.
+        host: String,
+        /// The reason.
+        reason: String,
+    },
+    /// There are fewer connections than hosts.
+    #[error("{connections} connections cannot be divided over {hosts} load hosts: each needs at least one")]
+    TooFewConnections {
+        /// Connections of the whole load.
+        connections: usize,
+        /// Hosts.
+        hosts: usize,
+    },
+}
+
+impl RemoteError {
+    /// Whether the host was there and is not any more.
+    pub fn is_loss(&self) -> bool {
+        matches!(self, Self::Ended { .. } | Self::Silent { .. } | Self::Channel { .. })
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Start { .. } => {
+                "install ssh, or name another program in the environment variable DEADHEAT_SSH"
+            }
+            Self::Unreachable { .. } => {
+                "make sure that `ssh HOST true` works without asking anything; deadheat cannot type a password"
+            }
+            Self::Refused { .. } => "repair that on the load host, and repeat the load",
+            Self::Foreign { .. } => {
+                "run the static build of deadheat here (cargo build --release --target x86_64-unknown-linux-musl): it \
+                 runs on any Linux of the same processor architecture"
+            }
+            Self::Version { .. } => "run the same version on both machines",
+            Self::Ended { .. } | Self::Silent { .. } => {
+                "look at the load host and at the network to it, and repeat the load"
+            }
+            Self::Channel { .. } => "send fewer or smaller requests; otherwise report this as a defect",
+            Self::Failed { .. } => {
+                "addresses are those that the load host sees: start the server first, or correct the address"
+            }
+            Self::TooFewConnections { .. } => "raise -c, or name fewer load hosts",
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Load hosts with open channels, and what may be asked of them outside a load.
+//!
+//! Owns: which host is lost, and that replies are waited for no longer than a host is heard. Must not know: tallies.
+
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use deadheat_load::{Address, Answer, Progress, Times, TlsSettings};
+
+use crate::channel::{Channel, Event, Patience, lock, seconds};
+use crate::error::RemoteError;
+use crate::message::{Order, Reply};
+use crate::ssh::{Program, SshTarget};
+
+/// How often a silent host is looked for while a reply is awaited.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// How to start the agent of a host.
+#[derive(Debug)]
+pub struct HostCommand {
+    /// The name by which the host is shown.
+    pub name: String,
+    /// The command whose standard input and output are the channel.
+    pub command: Command,
+    /// The program to send if the command asks for it.
+    pub program: Option<Program>,
+}
+
+impl HostCommand {
+    /// By ssh.
+    pub fn ssh(target: &SshTarget, program: &Program) -> Self {
+        Self { name: target.to_string(), command: target.command(program), program: Some(program.clone()) }
+    }
+}
+
+/// Machines with an agent each. Dropping it ends the agents.
+#[derive(Debug)]
+pub struct LoadHosts {
+    channels: Vec<Channel>,
+    events: Mutex<Receiver<(usize, Event)>>,
+    /// Why a host is lost; in the order of the channels.
+    lost: Mutex<Vec<Option<RemoteError>>>,
+    patience: Patience,
+    sessions: AtomicU32,
+}
+
+impl LoadHosts {
+    /// Reaches all hosts at once. `version` is that of this program; agents must have the same.
+    ///
+    /// # Errors
+    /// A host cannot be reached. Then none is used.
+    pub fn connect(hosts: Vec<HostCommand>, version: &str, patience: Patience) -> Result<Self, RemoteError> {
+        let (sender, events) = channel();
+        let opened: Vec<Result<Channel, RemoteError>> = std::thread::scope(|scope| {
+            let opening: Vec<_> = hosts
+                .into_iter()
+                .enumerate()
+                .map(|(index, host)| {
+                    let (sender, name) = (sender.clone(), host.name.clone());
+                    (name, scope.spawn(move || Channel::open(host, index, version, patience, sender)))
+                })
+                .collect();
+            let joined = opening.into_iter().map(|(host, one)| {
+                let panicked = |_| Err(RemoteError::Failed { host, reason: "a defect of deadheat".into() });
+                one.join().unwrap_or_else(panicked)
+            });
+            joined.collect()
+        });
+        let channels = opened.into_iter().collect::<Result<Vec<Channel>, RemoteError>>()?;
+        let lost = Mutex::new(vec![None; channels.len()]);
+        Ok(Self { channels, events: Mutex::new(events), lost, patience, sessions: AtomicU32::new(0) })
+    }
+
+    /// The hosts' names, in order.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.channels.iter().map(|channel| channel.name.as_str())
+    }
+
+    /// Round trips of the host's channel so far, from a ping to its answer.
+    pub fn round_trips(&self, host: usize) -> Times {
+        self.channels.get(host).map_or_else(Times::default, Channel::round_trips)
+    }
+
+    /// Hosts that were not heard for longer than is usual, and how long. They may still come back.
+    pub fn silent(&self) -> Vec<(&str, Duration)> {
+        let silent = self.channels.iter().map(|channel| (channel.name.as_str(), channel.silence()));
+        silent.filter(|(_, silence)| *silence > self.patience.notice).collect()
+    }
+
+    /// Silence after which a host is lost.
+    pub fn deadline(&self) -> Duration {
+        self.patience.deadline
+    }
+
+    /// Whether something listens at the address, as the first host sees it; with the reason if not.
+    ///
+    /// # Errors
+    /// The host is lost.
+    pub fn reach(&self, address: &Address, timeout: Duration) -> Result<Result<(), String>, RemoteError> {
+        match self.first(&Order::Reach { address: address.clone(), timeout })? {
+            Reply::Reached(reached) => Ok(reached),
+            other => Err(self.unexpected(0, &other)),
+        }
+    }
+
+    /// Sends one request from the first host, on a connection of its own.
+    ///
+    /// # Errors
+    /// The host is lost. Why the server gave no answer is no error, but the result.
+    pub fn ask(
+        &self,
+        address: &Address,
+        tls: Option<&TlsSettings>,
+        bytes: &[u8],
+        head: bool,
+        timeout: Duration,
+        max_body: usize,
+    ) -> Result<Result<Answer, String>, RemoteError> {
+        let (address, tls, bytes) = (address.clone(), tls.cloned(), bytes.to_vec());
+        match self.first(&Order::Ask { address, tls, bytes, head, timeout, max_body })? {
+            Reply::Answered(answer) => Ok(answer),
+            other => Err(self.unexpected(0, &other)),
+        }
+    }
+
+    /// A number for a new session.
+    pub(crate) fn next_session(&self) -> u32 {
+        self.sessions.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How many hosts there are, lost ones included.
+    pub(crate) fn count(&self) -> usize {
+        self.channels.len()
+    }
+
+    /// Sends an order to one host.
+    pub(crate) fn send(&self, host: usize, order: &Order) -> Result<(), RemoteError> {
+        if let Some(error) = lock(&self.lost).get(host).cloned().flatten() {
+            return Err(error);
+        }
+        self.channels[host].send(order)
+    }
+
+    /// What all agents last said of a session.
+    pub(crate) fn progress(&self, session: u32) -> Progress {
+        let mut sum = Progress::default();
+        self.channels.iter().filter_map(|one| one.progress(session)).for_each(|one| sum.add(&one));
+        sum
+    }
+
+    /// What one agent last said of a session.
+    pub(crate) fn progress_of(&self, host: usize, session: u32) -> Option<Progress> {
+        self.channels.get(host)?.progress(session)
+    }
+
+    /// The reply of each of these hosts, in the same order. Calls `failed` as soon as one is lost or has failed, and then
+    /// waits for the others.
+    pub(crate) fn gather(
+        &self,
+        hosts: &[usize],
+        failed: &mut dyn FnMut(),
+    ) -> Vec<Result<Reply, RemoteError>> {
+        let mut replies: Vec<Option<Result<Reply, RemoteError>>> = vec![];
+        replies.extend(hosts.iter().map(|host| lock(&self.lost)[*host].clone().map(Err)));
+        let events = lock(&self.events);
+        let mut told = false;
+        loop {
+            let bad =
+                |one: &Option<Result<Reply, RemoteError>>| matches!(one, Some(Err(_) | Ok(Reply::Failed(_))));
+            if !told && replies.iter().any(bad) {
+                failed();
+                told = true;
+            }
+            if replies.iter().all(Option::is_some) {
+                break;
+            }
+            let (index, result) = match events.recv_timeout(GLANCE) {
+                Ok((index, Event::Reply(reply))) => (index, Ok(reply)),
+                Ok((index, Event::Ended(error))) => (index, Err(error)),
+                Err(RecvTimeoutError::Timeout) => match self.newly_silent() {
+                    Some((index, error)) => (index, Err(error)),
+                    None => continue,
+                },
+                // Every reader has ended and has said so before.
+                Err(RecvTimeoutError::Disconnected) => {
+                    let host = |place: usize| self.channels[hosts[place]].name.clone();
+                    for (place, reply) in replies.iter_mut().enumerate().filter(|(_, one)| one.is_none()) {
+                        let reason = "its channel closed".into();
+                        *reply = Some(Err(RemoteError::Ended { host: host(place), reason }));
+                    }
+                    break;
+                }
+            };
+            if let Err(error) = &result {
+                let mut lost = lock(&self.lost);
+                // What is told after the first reason only follows from it.
+                if lost[index].is_none() {
+                    lost[index] = Some(error.clone());
+                    self.channels[index].give_up();
+                }
+            }
+            // The reply to an order that is no longer awaited has no place.
+            if let Some(place) = hosts.iter().position(|host| *host == index) {
+                replies[place].get_or_insert(result);
+            }
+        }
+        let unfinished = || RemoteError::Failed { host: String::new(), reason: "no reply".into() };
+        let named = |(place, reply): (usize, Option<Result<Reply, RemoteError>>)| match reply {
+            Some(Ok(Reply::Failed(reason))) => {
+                Err(RemoteError::Failed { host: self.channels[hosts[place]].name.clone(), reason })
+            }
+            Some(other) => other,
+            None => Err(unfinished()),
+        };
+        replies.into_iter().enumerate().map(named).collect()
+    }
+
+    /// The error for a reply to another order.
+    pub(crate) fn unexpected(&self, host: usize, reply: &Reply) -> RemoteError {
+        let kind = match reply {
+            Reply::Pong { .. } => "pong",
+            Reply::Reached(_) => "reached",
+            Reply::Answered(_) => "answered",
+            Reply::Opened { .. } => "opened",
+            Reply::Done { .. } => "done",
+            Reply::Failed(_) => "failed",
+        };
+        RemoteError::Channel {
+            host: self.channels[host].name.clone(),
+            reason: format!("the reply `{kind}` came out of order"),
+        }
+    }
+
+    fn first(&self, order: &Order) -> Result<Reply, RemoteError> {
+        self.send(0, order)?;
+        let mut replies = self.gather(&[0], &mut || {});
+        replies.remove(0)
+    }
+
+    /// A host that has been silent for the whole deadline and is not known to be lost.
+    fn newly_silent(&self) -> Option<(usize, RemoteError)> {
+        let lost = lock(&self.lost);
+        let silent = |(index, channel): &(usize, &Channel)| {
+            lost[*index].is_none() && channel.silence() > self.patience.deadline
+        };
+        let (index, channel) = self.channels.iter().enumerate().find(silent)?;
+        let seconds = seconds(self.patience.deadline).trim_end_matches(" s").to_owned();
+        Some((index, RemoteError::Silent { host: channel.name.clone(), seconds }))
+    }
+}

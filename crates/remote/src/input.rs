@@ -1,0 +1,87 @@
+//! Reads lines and messages from a pipe, and waits no longer than it is told to.
+//!
+//! Owns: that wait. Must not know: what is read.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use serde::de::DeserializeOwned;
+
+use crate::frame::{Decoder, FrameError};
+
+/// Bytes that are read at a time.
+const PIECE: usize = 64 * 1024;
+
+/// A pipe that is read, with what has arrived of the next message.
+#[derive(Debug)]
+pub(crate) struct Input {
+    from: OwnedFd,
+    decoder: Decoder,
+    piece: Vec<u8>,
+    arrived: Instant,
+}
+
+/// What came of waiting for bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waited {
+    /// Bytes came.
+    Bytes,
+    /// None came in time.
+    Nothing,
+    /// None will ever come.
+    End,
+}
+
+impl Input {
+    pub(crate) fn new(from: impl Into<OwnedFd>) -> Self {
+        let (from, piece) = (from.into(), vec![0; PIECE]);
+        Self { from, decoder: Decoder::default(), piece, arrived: Instant::now() }
+    }
+
+    /// Waits at most `patience` for bytes.
+    pub(crate) fn wait(&mut self, patience: Duration) -> io::Result<Waited> {
+        let timeout = Timespec {
+            tv_sec: i64::try_from(patience.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: patience.subsec_nanos().into(),
+        };
+        let ready = poll(&mut [PollFd::new(&self.from, PollFlags::IN)], Some(&timeout));
+        match ready {
+            Ok(0) | Err(Errno::INTR) => return Ok(Waited::Nothing),
+            Ok(_) => {}
+            Err(error) => return Err(error.into()),
+        }
+        match rustix::io::read(&self.from, &mut self.piece[..]) {
+            Ok(0) => Ok(Waited::End),
+            Ok(count) => {
+                self.arrived = Instant::now();
+                self.decoder.push(&self.piece[..count]);
+                Ok(Waited::Bytes)
+            }
+            Err(Errno::INTR | Errno::AGAIN) => Ok(Waited::Nothing),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// When the last bytes came.
+    pub(crate) fn arrived(&self) -> Instant {
+        self.arrived
+    }
+
+    /// The next line, if it is complete.
+    pub(crate) fn line(&mut self) -> Option<String> {
+        self.decoder.line()
+    }
+
+    /// The next message, if it is complete.
+    pub(crate) fn message<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+        self.decoder.message()
+    }
+
+    /// How many bytes have come that are not a complete line.
+    pub(crate) fn waiting(&self) -> usize {
+        self.decoder.waiting()
+    }
+}

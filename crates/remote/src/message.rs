@@ -1,0 +1,156 @@
+//! What the two sides of a channel say to each other.
+//!
+//! Owns: the messages, their version, and the first line of each side. Must not know: how they travel.
+//!
+//! Each side first writes one line of text, which any version can read. Only when both versions are the same do frames
+//! follow. Times in messages are lengths of time, never moments: the clocks of two machines are not compared.
+
+use std::time::Duration;
+
+use deadheat_load::{Address, Answer, Backend, Progress, SessionConfig, SliceOrder, Tally, TlsSettings};
+use serde::{Deserialize, Serialize};
+
+/// The version of the messages. It changes with any change of them or of what they contain.
+pub const PROTOCOL: u32 = 1;
+
+/// The beginning of an agent's first line.
+const AGENT: &str = "deadheat agent ";
+/// The beginning of the first line of the side that gives orders.
+const CONTROL: &str = "deadheat control ";
+
+/// What the controlling side asks for.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Order {
+    /// Answer with a [`Reply::Pong`] of this number. It is sent all the time and shows that this side is alive.
+    Ping(u64),
+    /// Find out whether something listens at an address.
+    Reach {
+        /// The address.
+        address: Address,
+        /// How long the attempt may take.
+        timeout: Duration,
+    },
+    /// Send one request on a connection of its own.
+    Ask {
+        /// Where to.
+        address: Address,
+        /// Whether and how the connection is encrypted.
+        tls: Option<TlsSettings>,
+        /// The bytes of the request.
+        bytes: Vec<u8>,
+        /// Whether it is a HEAD request.
+        head: bool,
+        /// How long the answer may take.
+        timeout: Duration,
+        /// The longest body, in bytes.
+        max_body: usize,
+    },
+    /// Open the connections of a session.
+    Open {
+        /// A number for the session, chosen by the controlling side.
+        session: u32,
+        /// Its settings.
+        config: Box<SessionConfig>,
+    },
+    /// Run a slice.
+    Slice {
+        /// The session.
+        session: u32,
+        /// What to do.
+        order: SliceOrder,
+        /// When to start, counted from the arrival of this order.
+        start_in: Duration,
+    },
+    /// Add this much work to each request.
+    Handicap {
+        /// The session.
+        session: u32,
+        /// The work, as time.
+        handicap: Duration,
+    },
+    /// End the current slice of a session and all later ones.
+    Stop {
+        /// The session.
+        session: u32,
+    },
+    /// Close a session's connections.
+    Close {
+        /// The session.
+        session: u32,
+    },
+}
+
+/// What an agent answers. Each order but `Handicap`, `Stop` and `Close` has one reply, and they come in order; only a
+/// pong may come at any time.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Reply {
+    /// The agent is alive.
+    Pong {
+        /// The number of the ping.
+        number: u64,
+        /// The session that was last asked to run a slice, and what has happened in it.
+        progress: Option<(u32, Progress)>,
+    },
+    /// Whether something listens at the address; with the reason if not.
+    Reached(Result<(), String>),
+    /// The answer to a single request, or why there is none.
+    Answered(Result<Answer, String>),
+    /// The session is open.
+    Opened {
+        /// The interface to the operating system that it uses.
+        backend: Backend,
+        /// Its workers.
+        workers: usize,
+    },
+    /// The slice is over.
+    Done {
+        /// Its results.
+        tally: Box<Tally>,
+        /// How much later than ordered it began.
+        late: Duration,
+    },
+    /// The order failed, with the reason.
+    Failed(String),
+}
+
+/// The first line that an agent writes.
+pub fn agent_line(version: &str) -> String {
+    format!("{AGENT}{PROTOCOL} {version}\n")
+}
+
+/// The first line that the controlling side writes. It names the time without any message after which the agent ends.
+pub fn control_line(version: &str, deadline: Duration) -> String {
+    format!("{CONTROL}{PROTOCOL} {version} {}\n", deadline.as_millis())
+}
+
+/// Protocol and version in an agent's first line, such as `1 0.1.0`; `None` for any other line.
+pub fn agent_version(line: &str) -> Option<&str> {
+    line.strip_prefix(AGENT)
+}
+
+/// Protocol and version in the first line of the controlling side, and its deadline; `None` for any other line.
+pub fn control_version(line: &str) -> Option<(&str, Duration)> {
+    let (version, deadline) = line.strip_prefix(CONTROL)?.rsplit_once(' ')?;
+    Some((version, Duration::from_millis(deadline.parse().ok()?)))
+}
+
+/// Protocol and version of this side, as both lines write them.
+pub fn own_version(version: &str) -> String {
+    format!("{PROTOCOL} {version}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_lines_are_read_as_they_are_written() {
+        assert_eq!(agent_version(agent_line("0.1.0").trim_end()), Some(own_version("0.1.0").as_str()));
+        let line = control_line("0.1.0", Duration::from_secs(2));
+        let read = control_version(line.trim_end());
+        assert_eq!(read, Some((own_version("0.1.0").as_str(), Duration::from_secs(2))));
+        for line in ["", "deadheat", "deadheat control 1 0.1.0", "Welcome to Ubuntu", "deadheat agen"] {
+            assert_eq!((control_version(line), agent_version(line)), (None, None), "{line}");
+        }
+    }
+}
