@@ -19,6 +19,7 @@ mod kept;
 mod killed;
 mod live;
 mod load;
+mod load_hosts;
 mod null;
 mod over_tls;
 mod parity_trending;

@@ -54,8 +54,8 @@ pub use histogram::{
 pub use journal::{End, Journal, Line, ReadError, Record, WriteError, read};
 pub use json_path::{JsonPath, JsonPathError, Step, place};
 pub use load::{
-    ArrivalsWord, Ceiling, Checked, Generator, LOAD_SCHEMA, LittlesLaw, LoadFault, LoadLimits, LoadMismatch,
-    LoadRecord, LoadShape, LoadTimes, Sent, load_schema_json,
+    ArrivalsWord, Ceiling, Checked, Generator, LOAD_SCHEMA, LittlesLaw, LoadFault, LoadHost, LoadLimits,
+    LoadMismatch, LoadRecord, LoadShape, LoadTimes, RoundTrips, Sent, load_schema_json,
 };
 pub use machine::{CgroupKind, Machine, MachineDetails, Pinning};
 pub use metric::{METRICS, Metric, MetricRow, Unit};

@@ -107,6 +107,14 @@ pub struct LoadRecord {
     pub checked: Checked,
     /// What the load cost the generator, and how busy its threads were.
     pub generator: Generator,
+    /// The machines that the load came from, in the order in which they were named; absent if it came from the machine that wrote this record. All
+    /// other values are those of the hosts together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<LoadHost>,
+    /// By how much the first and the last of several load hosts began apart, in nanoseconds, as far as the machine that gave the orders can know it. It
+    /// takes half a round trip for the order's way, and may be off by half the round trip of each host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_skew_ns: Option<u64>,
     /// Throughput of the generator against a server that does no work; null unless requested.
     pub ceiling: Option<Ceiling>,
     /// Whether the user interrupted the load.
@@ -316,6 +324,50 @@ pub struct Generator {
     /// Mean length of such a wait each time that a worker was scheduled, in nanoseconds.
     #[serde(default)]
     pub run_delay_mean_ns: Option<u64>,
+}
+
+/// One of the machines that a load came from. The numbers of a lost host are 0 or null, and the load's own values do not contain it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadHost {
+    /// The host as it was named, without `ssh://`.
+    pub name: String,
+    /// Connections that it opened before the load began.
+    pub connections: u64,
+    /// Maximum number of its connections.
+    pub max_connections: u64,
+    /// Its worker threads. Each takes every n-th request, n being the threads of all hosts.
+    pub threads: u64,
+    /// Interface to the operating system: `io_uring` or `epoll`.
+    pub backend: String,
+    /// Requests that were due there.
+    pub requests: u64,
+    /// Complete answers, right or wrong.
+    pub completions: u64,
+    /// Complete answers per second, as for the whole load.
+    pub throughput_rps: Option<f64>,
+    /// CPU time of its workers divided by their wall time, without polling, 0 to 1.
+    pub cpu_share: Option<f64>,
+    /// Share of its workers' wall time in which they were runnable and waited for a CPU, 0 to 1; null if the kernel does not report it.
+    pub run_delay_share: Option<f64>,
+    /// How long a message to the host and its answer took.
+    pub round_trip_ns: RoundTrips,
+    /// How much later than ordered it began, by its own clock, in nanoseconds; null if it was lost.
+    pub start_delay_ns: Option<u64>,
+    /// Why it was lost, in words; null if it was not.
+    pub lost: Option<String>,
+    /// Complete answers that it had reported when it was lost, warm-up included; null if it was not.
+    pub reported_when_lost: Option<u64>,
+}
+
+/// Round trips between the machine that gives the orders and a load host, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RoundTrips {
+    /// How many were measured.
+    pub count: u64,
+    /// Median.
+    pub p50: Option<u64>,
+    /// 99th percentile; of fewer than 100 round trips, the longest.
+    pub p99: Option<u64>,
 }
 
 /// Throughput of the generator against the built-in null server, on the same CPUs and connections, just before the load.

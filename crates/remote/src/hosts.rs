@@ -90,6 +90,11 @@ impl LoadHosts {
         silent.filter(|(_, silence)| *silence > self.patience.notice).collect()
     }
 
+    /// Why hosts are lost, in the order of the hosts.
+    pub fn lost(&self) -> Vec<RemoteError> {
+        lock(&self.lost).iter().flatten().cloned().collect()
+    }
+
     /// Silence after which a host is lost.
     pub fn deadline(&self) -> Duration {
         self.patience.deadline

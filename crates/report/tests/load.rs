@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::load_fixture::{calm, closed, open, same};
+use crate::load_fixture::{calm, closed, from_hosts, host, open, same};
 use deadheat_analysis::gates::load::findings;
 use deadheat_record::*;
 use deadheat_report::{Style, load};
@@ -34,6 +34,29 @@ fn a_calm_closed_load() {
 #[test]
 fn a_calm_open_load() {
     insta::assert_snapshot!(both(open()));
+}
+
+#[test]
+fn a_load_from_two_hosts() {
+    insta::assert_snapshot!(both(from_hosts()));
+}
+
+#[test]
+fn a_load_host_that_was_lost() {
+    let lost = LoadHost {
+        requests: 0,
+        completions: 0,
+        throughput_rps: None,
+        start_delay_ns: None,
+        lost: Some("the load host b was lost: \u{1b}[2Jnothing was heard from it for 10 s".into()),
+        reported_when_lost: Some(45_678),
+        ..host("b")
+    };
+    insta::assert_snapshot!(both(LoadRecord {
+        hosts: vec![host("a"), lost],
+        start_skew_ns: None,
+        ..from_hosts()
+    }));
 }
 
 #[test]

@@ -148,7 +148,12 @@ fn asked(then: &LoadRecord, now: &LoadRecord) -> Option<Finding> {
 
 fn generator(then: &LoadRecord, now: &LoadRecord) -> Vec<Finding> {
     let cpus = |load: &LoadRecord| format!("{:?}", load.generator.cpus);
+    let hosts = |load: &LoadRecord| {
+        let names: Vec<&str> = load.hosts.iter().map(|host| host.name.as_str()).collect();
+        if names.is_empty() { "the machine itself".to_owned() } else { names.join(", ") }
+    };
     let cores = unlike([
+        ("load from", hosts(then), hosts(now)),
         ("generator's threads", then.generator.threads.to_string(), now.generator.threads.to_string()),
         ("generator on cores", cpus(then), cpus(now)),
         ("generator by", then.generator.backend.clone(), now.generator.backend.clone()),

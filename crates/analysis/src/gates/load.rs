@@ -2,7 +2,7 @@
 //!
 //! Must not know limits and remedies (the table owns them), nor how findings are shown.
 
-use deadheat_record::{BEYOND, Finding, LoadRecord, LoadShape, LoadTimes, Severity, beyond};
+use deadheat_record::{BEYOND, Finding, LoadHost, LoadRecord, LoadShape, LoadTimes, Severity, beyond};
 
 use super::reading::Reading;
 use super::table::{self, By};
@@ -25,10 +25,11 @@ const STEP: f64 = 0.002;
 /// Findings on a load, as far as its record shows; those that invalidate the values come first.
 pub fn findings(record: &LoadRecord) -> Vec<Finding> {
     if record.completions == 0 {
-        let gates = [nothing_measured(record), gave_up(record), errors(record)];
+        let gates = [host_lost(record), nothing_measured(record), gave_up(record), errors(record)];
         return gates.into_iter().flatten().filter_map(|gate| gate.with_limit().finding()).collect();
     }
     let gates = [
+        host_lost(record),
         gave_up(record),
         errors(record),
         status(record),
@@ -41,6 +42,7 @@ pub fn findings(record: &LoadRecord) -> Vec<Finding> {
         generator_saturated(record),
         run_delay(record),
         ceiling(record),
+        hosts_differ(record),
         littles_law(record),
         percentiles(record),
         few_samples(record),
@@ -56,6 +58,48 @@ pub fn findings(record: &LoadRecord) -> Vec<Finding> {
 
 fn is_open(record: &LoadRecord) -> bool {
     record.shape == LoadShape::Open
+}
+
+fn host_lost(record: &LoadRecord) -> Option<Reading> {
+    let host = record.hosts.iter().find(|host| host.lost.is_some())?;
+    let reported = match host.reported_when_lost {
+        Some(answers) if answers > 0 => format!("; it had reported {} answers until then", whole(answers)),
+        _ => String::new(),
+    };
+    let message = format!("{}{reported}", host.lost.as_deref().unwrap_or_default());
+    Some(table::HOST_LOST.say(By::Load, Some(Severity::Invalid), message))
+}
+
+/// The slowest load host against the fastest one. A closed load is divided over connections, an open one over threads.
+fn hosts_differ(record: &LoadRecord) -> Option<Reading> {
+    let parts = |host: &LoadHost| if is_open(record) { host.threads } else { host.connections };
+    let rate = |host: &LoadHost| host.throughput_rps.unwrap_or(0.0) / parts(host).max(1) as f64;
+    let there = || record.hosts.iter().filter(|host| host.lost.is_none()).map(|host| (host, rate(host)));
+    let (slowest, low) = there().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (fastest, high) = there().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, high)| *high > 0.0)?;
+    let below = 1.0 - low / high;
+    Some(table::HOSTS_DIFFER.read(
+        By::Load,
+        below,
+        format!(
+            "the rate of load host {} for each {} is {} below that of {}",
+            slowest.name,
+            if is_open(record) { "thread" } else { "connection" },
+            percent(below),
+            fastest.name
+        ),
+    ))
+}
+
+/// The highest share of all load hosts, with the host's name; without load hosts, that of this machine.
+fn worst_host(
+    record: &LoadRecord,
+    whole: Option<f64>,
+    share: impl Fn(&LoadHost) -> Option<f64>,
+) -> Option<(f64, String)> {
+    let hosts = record.hosts.iter().filter_map(|host| Some((share(host)?, format!(" on {}", host.name))));
+    let worst = hosts.max_by(|a, b| a.0.total_cmp(&b.0));
+    worst.or(whole.map(|share| (share, String::new())))
 }
 
 fn nothing_measured(record: &LoadRecord) -> Option<Reading> {
@@ -219,18 +263,20 @@ fn firm_ns(times: &LoadTimes, requests: u64) -> f64 {
 }
 
 fn generator_saturated(record: &LoadRecord) -> Option<Reading> {
-    let share = record.generator.cpu_share.filter(|_| record.duration_s >= LEAST_S)?;
+    let (share, on) = worst_host(record, record.generator.cpu_share, |host| host.cpu_share)
+        .filter(|_| record.duration_s >= LEAST_S)?;
     let (limit, case) = match is_open(record) {
         true => ("latencies include its own delays", 0),
         false => ("it may be the limit, and not the server", 1),
     };
-    let message = format!("the generator was busy for {} of its time; {limit}", percent(share));
+    let message = format!("the generator{on} was busy for {} of its time; {limit}", percent(share));
     Some(table::GENERATOR_SATURATED.read(By::Load, share, message).case(case))
 }
 
 /// Under an open load a delay costs latency. As in a race, each wake-up may take as long as a send lag may.
 fn run_delay(record: &LoadRecord) -> Option<Reading> {
-    let share = record.generator.run_delay_share.filter(|_| record.duration_s >= LEAST_S)?;
+    let (share, on) = worst_host(record, record.generator.run_delay_share, |host| host.run_delay_share)
+        .filter(|_| record.duration_s >= LEAST_S)?;
     let waking = record.generator.run_delay_mean_ns.zip(record.latency_ns.p50).filter(|_| is_open(record));
     let beyond = |(mean_ns, p50): (u64, u64)| {
         (1.0 - table::SEND_LAG.warn * p50 as f64 / (mean_ns as f64).max(1.0)).max(0.0)
@@ -241,7 +287,7 @@ fn run_delay(record: &LoadRecord) -> Option<Reading> {
     Some(table::RUN_DELAY.read(
         By::Load,
         share,
-        format!("the generator waited for a CPU for {} of its time{beyond}", percent(share)),
+        format!("the generator{on} waited for a CPU for {} of its time{beyond}", percent(share)),
     ))
 }
 

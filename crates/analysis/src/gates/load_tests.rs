@@ -2,7 +2,7 @@
 
 use deadheat_record::{Ceiling, LittlesLaw, LoadFault, LoadTimes, Outcomes, Severity};
 
-use super::load_fixture::{closed, open, same};
+use super::load_fixture::{closed, from_hosts, open, same};
 use super::*;
 
 /// The code and severity of each finding.
@@ -250,4 +250,44 @@ fn what_helps_follows_from_the_number_of_the_error_and_not_from_its_words() {
             assert!(finding.remedy.contains(remedy), "{cause}: {}", finding.remedy);
         }
     }
+}
+
+/// The message of the finding with this code.
+fn message(record: &LoadRecord, code: &str) -> String {
+    findings(record).into_iter().find(|one| one.code == code).map(|one| one.message).unwrap_or_default()
+}
+
+#[test]
+fn a_lost_host_makes_the_load_invalid_whatever_is_left() {
+    let lost = with(from_hosts(), |record| {
+        record.hosts[1].lost = Some("the load host b:2222 was lost: killed".into());
+        record.hosts[1].reported_when_lost = Some(1_234);
+        record.hosts[1].throughput_rps = None;
+    });
+    assert_eq!(found(&lost), invalid("host-lost"));
+    assert!(message(&lost, "host-lost").ends_with("killed; it had reported 1,234 answers until then"));
+    let all = with(lost, |record| record.completions = 0);
+    assert!(found(&all).contains(&invalid("host-lost")[0]));
+}
+
+#[test]
+fn hosts_of_different_rates_are_told() {
+    assert_eq!(found(&from_hosts()), []);
+    let slower =
+        |share: f64| with(from_hosts(), |record| record.hosts[1].throughput_rps = Some(9_997.0 * share));
+    assert_eq!(found(&slower(0.81)), []);
+    assert_eq!(found(&slower(0.79)), warns("hosts-differ"));
+    assert!(message(&slower(0.79), "hosts-differ").contains("load host b:2222 for each connection is 21"));
+    // With half of the connections, half of the rate is as much.
+    let half = with(slower(0.5), |record| record.hosts[1].connections = 16);
+    assert_eq!(found(&half), []);
+}
+
+#[test]
+fn one_busy_host_is_enough() {
+    let busy = with(from_hosts(), |record| record.hosts[1].cpu_share = Some(0.9));
+    assert_eq!(found(&busy), invalid("generator-saturated"));
+    assert!(message(&busy, "generator-saturated").contains("the generator on b:2222 was busy"));
+    let waiting = with(from_hosts(), |record| record.hosts[0].run_delay_share = Some(0.02));
+    assert_eq!(found(&waiting), warns("run-delay"));
 }

@@ -727,6 +727,28 @@ pub static CLAMPED: Gate = Gate {
     ..Gate::new("clamped", NEVER, NEVER)
 };
 
+/// `host-lost`.
+pub static HOST_LOST: Gate = Gate {
+    load: Some(GateText {
+        warns: "",
+        invalid: "a load host was lost during the load",
+        remedies: &["look at the load host and at the network to it, and repeat the load"],
+    }),
+    ..Gate::new("host-lost", NEVER, NEVER)
+};
+
+/// `hosts-differ`.
+pub static HOSTS_DIFFER: Gate = Gate {
+    load: Some(GateText {
+        warns: "the rate of a load host, for each of its connections (closed load) or threads (open load), is over {warn} below that of another",
+        invalid: "",
+        remedies: &[
+            "look for other programs and a slower network on the slower load host, or leave it out: one host that is held up hides what the server can do",
+        ],
+    }),
+    ..Gate::new("hosts-differ", 0.2, NEVER)
+};
+
 /// `one-core`.
 pub static ONE_CORE: Gate = Gate {
     doctor: Some(GateText {
@@ -1212,7 +1234,7 @@ pub static ONE_RUN_EACH: Gate = Gate {
 };
 
 /// All of them, in the order in which the book lists them.
-pub static GATES: [&Gate; 89] = [
+pub static GATES: [&Gate; 91] = [
     &NOT_PINNED,
     &PROCESSORS_SLEEP,
     &FEW_EPOCHS,
@@ -1257,6 +1279,8 @@ pub static GATES: [&Gate; 89] = [
     &CLOSED_BY_SERVER,
     &RETRIED,
     &CLAMPED,
+    &HOST_LOST,
+    &HOSTS_DIFFER,
     &ONE_CORE,
     &SHARED_SIBLINGS,
     &CPU_QUOTA,

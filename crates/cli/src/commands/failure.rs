@@ -18,6 +18,9 @@ pub(crate) enum Failure {
     /// Wrong usage.
     #[error(transparent)]
     Usage(#[from] UsageError),
+    /// A load host was lost before anything was measured.
+    #[error(transparent)]
+    HostLost(UsageError),
     /// The study cannot be read.
     #[error(transparent)]
     Study(#[from] StudyError),
@@ -60,7 +63,11 @@ pub(crate) enum Failure {
 impl Failure {
     /// The exit status.
     pub(crate) fn status(&self) -> u8 {
-        if self.is_interruption() { 130 } else { 2 }
+        match self {
+            _ if self.is_interruption() => 130,
+            Self::HostLost(_) => 3,
+            _ => 2,
+        }
     }
 
     fn is_interruption(&self) -> bool {

@@ -16,8 +16,9 @@ use crate::flags::Output;
 use crate::interrupt::Interrupt;
 use crate::load::{
     Connected, LoadError, LoadPlan, Loaded, Show, Surroundings, ceiling, checks, connect, load as run_load,
-    record,
+    reach, record,
 };
+use deadheat_study::choices::UsageError;
 use deadheat_study::plan::{self, Topology};
 
 const INTERRUPTED: u8 = 130;
@@ -40,7 +41,7 @@ pub(crate) fn load(flags: &LoadFlags, console: &mut Console) -> Result<u8, Failu
         console.note(&lines_plain(&format!("note: {left_out}")));
     }
     let interrupt = Interrupt::listen()?;
-    let record = match connect(&plan, &|| interrupt.asked())? {
+    let record = match connected(&plan, &interrupt, console)? {
         Some(server) => measured(&plan, &server, &here, &interrupt, console)?,
         None => None,
     };
@@ -51,6 +52,24 @@ pub(crate) fn load(flags: &LoadFlags, console: &mut Console) -> Result<u8, Failu
     console.result(&deadheat_report::load::summary(&record, &console.output));
     write_json(flags.json.as_ref(), &record, console)?;
     Ok(status(&record))
+}
+
+/// Reaches the load hosts, if there are any, and the server. `None` if interrupted before that.
+fn connected(
+    plan: &LoadPlan,
+    interrupt: &Interrupt,
+    console: &Console,
+) -> Result<Option<Connected>, Failure> {
+    let stopped = || interrupt.asked();
+    if plan.hosts.is_empty() {
+        return Ok(connect(plan, None, &stopped)?);
+    }
+    let names: Vec<String> = plan.hosts.iter().map(ToString::to_string).collect();
+    console.note(&lines_plain(&format!("reaching {} by ssh", names.join(", "))));
+    match reach(plan, &stopped).map_err(failure)? {
+        Some(hosts) => Ok(connect(plan, Some(hosts), &stopped)?),
+        None => Ok(None),
+    }
 }
 
 /// All measurements, in order. `None` if interrupted before the measured load.
@@ -93,6 +112,10 @@ fn failure(error: LoadError) -> Failure {
     match error {
         LoadError::Open(usage) => usage.into(),
         LoadError::Session(error) => std::io::Error::other(error).into(),
+        LoadError::Host(error) => {
+            let usage = UsageError::new(error.to_string(), error.remedy());
+            if error.is_loss() { Failure::HostLost(usage) } else { usage.into() }
+        }
     }
 }
 

@@ -15,9 +15,12 @@ mod report;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
 use std::path::Path;
 
+use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::keeper;
+use deadheat_remote::{AGENT_COMMAND, AgentEnd, serve};
 use deadheat_runner::ceiling;
 
 pub(crate) use audit::audit;
@@ -31,7 +34,7 @@ pub(crate) use null::null;
 pub(crate) use race::race;
 pub(crate) use report::report;
 
-/// The hidden commands with which the program starts itself as keeper, stage and null server. `None` for other commands.
+/// The hidden commands with which the program starts itself as keeper, stage, null server and agent. `None` for other commands.
 pub(crate) fn internal(arguments: &[OsString]) -> Option<u8> {
     let (first, rest) = arguments.split_first()?;
     if first == keeper::KEEPER_COMMAND {
@@ -40,6 +43,9 @@ pub(crate) fn internal(arguments: &[OsString]) -> Option<u8> {
     if first == ceiling::NULL_COMMAND {
         return Some(ceiling::serve(rest));
     }
+    if first == AGENT_COMMAND && rest.is_empty() {
+        return Some(agent());
+    }
     if first == keeper::STAGE_COMMAND {
         let error = keeper::stage(rest);
         // Standard error is the contender's log.
@@ -47,6 +53,27 @@ pub(crate) fn internal(arguments: &[OsString]) -> Option<u8> {
         return Some(127);
     }
     None
+}
+
+/// Carries load on this machine, as the other side of standard input and output says. When it returns, the process ends.
+fn agent() -> u8 {
+    // Each connection needs one open file. If the limit cannot be raised, there are fewer connections, and the agent says so.
+    let _ = raise_open_files();
+    let pipes = io::stdin().as_fd().try_clone_to_owned().and_then(|input| {
+        // Not through the buffer of standard output, which looks for lines.
+        Ok((input, File::from(io::stdout().as_fd().try_clone_to_owned()?)))
+    });
+    let end = match pipes {
+        Ok((input, output)) => serve(input, output, env!("CARGO_PKG_VERSION")),
+        Err(error) => AgentEnd::Failed(error.to_string()),
+    };
+    match end {
+        AgentEnd::Closed => 0,
+        AgentEnd::Failed(reason) => {
+            let _ = writeln!(io::stderr().lock(), "deadheat agent: {reason}");
+            2
+        }
+    }
 }
 
 /// Replaces a file atomically: a reader sees the old text or the new one. A link stays, and the file that it names is replaced. What is no

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use deadheat_load::{Backend, StatusSet};
 use deadheat_record::LogFormat;
+use deadheat_remote::SshTarget;
 
 use super::Output;
 use super::null::backend;
@@ -52,6 +53,8 @@ pub(crate) struct LoadFlags {
     pub(crate) connection: ConnectionFlags,
     #[command(flatten)]
     pub(crate) generator: GeneratorFlags,
+    #[command(flatten)]
+    pub(crate) hosts: HostFlags,
     /// Write the result as JSON (deadheat.load/1); `-` writes it alone to standard output
     #[arg(long, value_name = "FILE", value_parser = Output::parse, help_heading = "Output")]
     pub(crate) json: Option<Output>,
@@ -199,7 +202,7 @@ pub(crate) struct ConnectionFlags {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Generator")]
 pub(crate) struct GeneratorFlags {
-    /// Worker threads [default: 1]
+    /// Worker threads; with --load-host, on each host [default: 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
     /// Pin the workers to these CPUs in turn, such as 1,5-7; one alone on its CPU never sleeps [default: taskset's]
@@ -211,6 +214,15 @@ pub(crate) struct GeneratorFlags {
     /// First measure the generator's ceiling: for two seconds, its rate against a server that does nothing
     #[arg(long)]
     pub(crate) ceiling: bool,
+}
+
+/// Where the load comes from.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Other machines")]
+pub(crate) struct HostFlags {
+    /// Send the load from this machine, such as ssh://user@host:22; may be repeated, and the hosts share the load
+    #[arg(long, value_name = "HOST")]
+    pub(crate) load_host: Vec<SshTarget>,
 }
 
 /// How requests arrive, as it is typed.
@@ -266,7 +278,8 @@ mod tests {
              --seed 3 -m PUT -H a:b -b x --requests-file f --order random --expect-status 2xx --expect any \
              --timeout 1s --connect-timeout 2s --allow-target h --unix-socket /s --ca c --cpus 0,2-3 \
              --backend io_uring --ceiling --speed 2 --log-format json --log-field path=req.url --log-time %s \
-             --log-status 2xx,404 --log-host h --allow-methods POST,PUT --credentials --json -",
+             --log-status 2xx,404 --log-host h --allow-methods POST,PUT --credentials --json - \
+             --load-host ssh://me@a --load-host ssh://b:2222",
         );
         let log = &flags.request.log;
         assert_eq!((log.log_format, log.credentials), (Some(LogFormat::Json), true));
@@ -292,6 +305,8 @@ mod tests {
         assert_eq!(flags.generator.cpus, Some(CpuList(vec![0, 2, 3])));
         assert_eq!(flags.generator.backend, Some(Backend::Uring));
         assert_eq!(flags.json, Some(Output::Standard));
+        let hosts: Vec<String> = flags.hosts.load_host.iter().map(ToString::to_string).collect();
+        assert_eq!(hosts, ["me@a", "b:2222"]);
     }
 
     #[test]
@@ -324,6 +339,8 @@ mod tests {
             "h --expect-status 700",
             "h --expect sometimes",
             "h --zipf 1",
+            "h --load-host a",
+            "h --load-host ssh://-oProxyCommand=x",
             "h --credentials",
             "h --requests-file f --speed 2",
             "h --requests-file f --log-format xml",

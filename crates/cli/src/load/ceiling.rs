@@ -37,8 +37,9 @@ pub(crate) fn ceiling(plan: &LoadPlan, checks: &Checks, cpus: &[usize]) -> Resul
         ..NullConfig::default()
     });
     let server = server.map_err(|error| failed(&error))?;
-    let here = Connected { address: server.address().clone(), tls: None };
-    let answer = here.ask(&plan.wires.all[0], plan.timeout, &|| false).map_err(|error| failed(&error))?;
+    let here = Connected { address: server.address().clone(), tls: None, hosts: None };
+    let answer = here.ask(&plan.wires.all[0], plan.timeout, &|| false);
+    let answer = answer.map_err(|reason| failed(&std::io::Error::other(reason)))?;
     // Checks that cost the generator time in the load also apply here: a digest if the load uses one.
     let bodies: Vec<BodyRule> = checks
         .bodies

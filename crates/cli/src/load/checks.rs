@@ -2,7 +2,7 @@
 //!
 //! Owns: that choice. Must not know: connections (a function gets the answers), the load itself.
 
-use deadheat_load::{Answer, BodyRule, ExchangeError, StatusSet};
+use deadheat_load::{Answer, BodyRule, StatusSet};
 use deadheat_record::Checked;
 
 use super::wire::Wire;
@@ -30,7 +30,7 @@ pub(crate) fn checks(
     wires: &[Wire],
     status: &StatusSet,
     expect: Option<ExpectFlag>,
-    ask: &mut dyn FnMut(&Wire) -> Result<Answer, ExchangeError>,
+    ask: &mut dyn FnMut(&Wire) -> Result<Answer, String>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Checks>, UsageError> {
     let mut bodies = vec![BodyRule::Any; wires.len()];
@@ -61,12 +61,11 @@ pub(crate) fn checks(
             }
             Err(_) if stopped() => return Ok(None),
             Err(error) if expect.is_some() => {
-                let problem =
-                    format!("{why}: no answer to {} {}: {}", wire.method, shown(&wire.path), chain(&error));
+                let problem = format!("{why}: no answer to {} {}: {error}", wire.method, shown(&wire.path));
                 return Err(UsageError::new(problem, "look at the server, or leave --expect out"));
             }
             Err(error) => {
-                why = format!("the request before the load failed: {}", chain(&error));
+                why = format!("the request before the load failed: {error}");
                 break;
             }
         }
@@ -86,8 +85,8 @@ pub(crate) fn checks(
 fn rule(
     wire: &Wire,
     expect: Option<ExpectFlag>,
-    ask: &mut dyn FnMut(&Wire) -> Result<Answer, ExchangeError>,
-) -> Result<(BodyRule, Option<String>), ExchangeError> {
+    ask: &mut dyn FnMut(&Wire) -> Result<Answer, String>,
+) -> Result<(BodyRule, Option<String>), String> {
     let first = ask(wire)?;
     let length = BodyRule::Length(first.body.len() as u64);
     match expect {
@@ -127,8 +126,6 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn wire() -> Wire {
@@ -142,7 +139,7 @@ mod tests {
         let mut ask = |_: &Wire| {
             let answer = answers[asked % answers.len()];
             asked += 1;
-            let (status, body) = answer.ok_or(ExchangeError::Timeout(Duration::from_secs(1)))?;
+            let (status, body) = answer.ok_or("no complete answer within 1s")?;
             Ok(Answer { status, headers: vec![], body: body.into(), keep_alive: true })
         };
         let wires = vec![wire(); count];
@@ -176,9 +173,7 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_is_not_left_out() {
-        let mut ask = |_: &Wire| -> Result<Answer, ExchangeError> {
-            Err(ExchangeError::Timeout(Duration::from_secs(1)))
-        };
+        let mut ask = |_: &Wire| -> Result<Answer, String> { Err("no complete answer within 1s".into()) };
         let checks = checks(&[wire()], &StatusSet::default(), Some(ExpectFlag::Same), &mut ask, &|| false);
         assert!(checks.unwrap_err().problem.starts_with("--expect same: no answer to GET /: "));
     }
@@ -207,7 +202,7 @@ mod tests {
 
     #[test]
     fn it_can_be_stopped() {
-        let mut ask = |_: &Wire| -> Result<Answer, ExchangeError> { panic!("asked") };
+        let mut ask = |_: &Wire| -> Result<Answer, String> { panic!("asked") };
         assert_eq!(checks(&[wire()], &StatusSet::default(), None, &mut ask, &|| true), Ok(None));
     }
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use deadheat_load::{BodyRule, Cause, Expectation, Fault, Mismatch, Outcome, StatusRule, Tally};
 use deadheat_record::{
     ArrivalsWord, Ceiling, EncodedHistogram, Generator, HistogramError, LOAD_SCHEMA, LittlesLaw, LoadFault,
-    LoadLimits, LoadMismatch, LoadRecord, LoadShape, LoadTimes, Outcomes, Sent,
+    LoadHost, LoadLimits, LoadMismatch, LoadRecord, LoadShape, LoadTimes, Outcomes, RoundTrips, Sent,
 };
 
 use super::checks::Checks;
 use super::plan::{LoadPlan, Shape};
-use super::run::{Connected, Loaded};
+use super::run::{Connected, Loaded, LoadedHost};
 use super::wire::Wire;
 
 /// The record of a load that began at `started_unix_ms`, without its findings.
@@ -77,6 +77,8 @@ pub(crate) fn record(
         mismatches: tally.mismatches.iter().map(|one| mismatch(one, &plan.wires.all)).collect(),
         checked: checks.checked.clone(),
         generator: generator(plan, loaded),
+        hosts: loaded.hosts.iter().map(host).collect(),
+        start_skew_ns: loaded.start_skew.map(nanos),
         ceiling: ceiling_rps.map(|throughput_rps_there| Ceiling {
             throughput_rps: throughput_rps_there,
             share: throughput_rps.map(|here| here / throughput_rps_there),
@@ -129,10 +131,11 @@ impl Offered {
             }
         };
         let tally = &loaded.tally;
+        let ended_early = loaded.interrupted || loaded.hosts.iter().any(|host| host.slice.result.is_err());
         // The event that ended the load determines the period of the offered rate.
         let over = match plan.duration {
-            Some(duration) if !loaded.interrupted && Some(tally.due) != plan.requests => duration,
-            _ if loaded.interrupted => Duration::from_nanos(tally.loading_ns),
+            Some(duration) if !ended_early && Some(tally.due) != plan.requests => duration,
+            _ if ended_early => Duration::from_nanos(tally.loading_ns),
             _ => Duration::from_nanos(last_due_ns(plan, tally.due)),
         };
         Self {
@@ -220,14 +223,50 @@ fn expected(expected: &Expectation, status: u16) -> String {
     }
 }
 
+/// What one load host did. A lost one has no numbers but those that are known here.
+fn host(one: &LoadedHost) -> LoadHost {
+    let (nothing, tally) = (Tally::default(), one.slice.result.as_ref());
+    let lost = tally.err().map(ToString::to_string);
+    let tally = tally.unwrap_or(&nothing);
+    LoadHost {
+        name: one.name.clone(),
+        connections: one.part.connections as u64,
+        max_connections: one.part.max_connections as u64,
+        threads: one.part.threads as u64,
+        backend: one.backend.into(),
+        requests: tally.due,
+        completions: tally.completions,
+        throughput_rps: tally.throughput_per_s(),
+        cpu_share: tally.cpu_share(),
+        run_delay_share: tally.run_delay_ns.and_then(|ns| of_wall(tally, ns)),
+        round_trip_ns: RoundTrips {
+            count: one.round_trips.count(),
+            p50: one.round_trips.quantile_ns(0.5),
+            p99: one.round_trips.quantile_ns(0.99),
+        },
+        start_delay_ns: lost.is_none().then(|| nanos(one.slice.late)),
+        reported_when_lost: lost.as_ref().map(|_| one.slice.last_report),
+        lost,
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A part of the workers' wall time.
+fn of_wall(tally: &Tally, ns: u64) -> Option<f64> {
+    (tally.wall_ns > 0).then(|| ns as f64 / tally.wall_ns as f64)
+}
+
 fn generator(plan: &LoadPlan, loaded: &Loaded) -> Generator {
     let tally = &loaded.tally;
-    let of_wall = |ns: u64| (tally.wall_ns > 0).then(|| ns as f64 / tally.wall_ns as f64);
+    let of_wall = |ns: u64| of_wall(tally, ns);
     let busy_ns = tally.cpu_ns.saturating_sub(tally.spin_ns);
     Generator {
         threads: loaded.workers as u64,
         cpus: plan.cpus.iter().map(|cpu| *cpu as u64).collect(),
-        backend: loaded.backend.name().into(),
+        backend: loaded.backend.clone(),
         cpu_us_per_request: (tally.completions > 0).then(|| busy_ns as f64 / 1e3 / tally.completions as f64),
         cpu_share: tally.cpu_share(),
         spin_share: of_wall(tally.spin_ns),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_load::{Arrivals, Backend, Limit, Pacer, Rate, RecordedTimes, StatusSet, TlsTrust};
+use deadheat_remote::SshTarget;
 
 use super::target::Target;
 use super::wire::{Order, Wires};
@@ -71,6 +72,8 @@ pub(crate) struct LoadPlan {
     pub(crate) cpus: Vec<usize>,
     pub(crate) backend: Backend,
     pub(crate) ceiling: bool,
+    /// The machines that send the load. If empty, this one does.
+    pub(crate) hosts: Vec<SshTarget>,
 }
 
 /// Input of the plan besides the command line.
@@ -126,6 +129,7 @@ impl LoadPlan {
             cpus: cpus(flags, threads, here)?,
             backend: flags.generator.backend.unwrap_or(Backend::Auto),
             ceiling: flags.generator.ceiling,
+            hosts: flags.hosts.load_host.clone(),
             target,
         };
         plan.combinations(flags)?;
@@ -156,6 +160,21 @@ impl LoadPlan {
                 "--insecure and --ca need https, but the URL is http",
                 "write https:// or leave them out",
             );
+        }
+        if self.ceiling && !self.hosts.is_empty() {
+            let problem =
+                "--ceiling measures the generator on this machine, but the load comes from another one";
+            return wrong(problem, "leave --ceiling out, or run it on the load host");
+        }
+        if let Some(twice) = self
+            .hosts
+            .iter()
+            .enumerate()
+            .find(|(at, host)| self.hosts[..*at].contains(host))
+            .map(|(_, host)| host)
+        {
+            let problem = format!("--load-host ssh://{twice} is named twice");
+            return wrong(&problem, "name each host once; -t gives a host more threads");
         }
         if self.ceiling && self.target.tls {
             return wrong("--ceiling cannot measure over TLS, but the URL is https", "leave --ceiling out");
@@ -245,7 +264,19 @@ fn recorded(flags: &LoadFlags, times: Arc<RecordedTimes>, speed: f64) -> Result<
 /// The number of connections, and its upper limit.
 fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<(usize, usize), UsageError> {
     let connections = flags.amount.connections.unwrap_or(CONNECTIONS);
-    let room = here.open_files.map_or(u64::from(u32::MAX), |files| files.saturating_sub(OTHER_FILES).max(1));
+    let hosts = u32::try_from(flags.hosts.load_host.len()).unwrap_or(u32::MAX);
+    if connections < hosts {
+        let problem = format!(
+            "{connections} connections cannot be divided over {hosts} load hosts: each needs at least one"
+        );
+        return Err(UsageError::new(
+            problem,
+            format!("raise -c to at least {hosts}, or name fewer load hosts"),
+        ));
+    }
+    // A load host has a limit of its own, and its agent says when it is reached.
+    let open_files = here.open_files.filter(|_| hosts == 0);
+    let room = open_files.map_or(u64::from(u32::MAX), |files| files.saturating_sub(OTHER_FILES).max(1));
     let fits = |option: &str, value: u32| {
         let problem = format!("{option} {value}: this process may open only {room} connections");
         let remedy = format!("raise the limit of open files (ulimit -n), or ask for at most {room}");
@@ -259,6 +290,19 @@ fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<
         return Err(UsageError::new(
             problem,
             "raise the limit of open files (ulimit -n), or leave --ceiling out",
+        ));
+    }
+    if let Some(threads) =
+        flags.generator.threads.filter(|threads| threads.saturating_mul(hosts.max(1)) > connections)
+        && hosts > 1
+    {
+        let problem = format!(
+            "-t {threads}: there are only {connections} connections for {hosts} load hosts, and each thread needs one"
+        );
+        let least = threads.saturating_mul(hosts);
+        return Err(UsageError::new(
+            problem,
+            format!("raise -c to at least {least}, or ask for fewer threads"),
         ));
     }
     if let Some(threads) = flags.generator.threads.filter(|threads| *threads > connections) {
@@ -289,9 +333,13 @@ fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<
 /// workers. With more CPUs, the same restriction may also apply to the server.
 fn cpus(flags: &LoadFlags, threads: usize, here: &Surroundings) -> Result<Vec<usize>, UsageError> {
     let Some(list) = &flags.generator.cpus else {
-        let own = here.cpus_chosen && here.cpus.len() == threads;
+        let own = here.cpus_chosen && here.cpus.len() == threads && flags.hosts.load_host.is_empty();
         return Ok(if own { here.cpus.clone() } else { Vec::new() });
     };
+    if !flags.hosts.load_host.is_empty() {
+        // They are CPUs of the load hosts, whose agents say if one cannot be used.
+        return Ok(list.0.clone());
+    }
     match list.0.iter().find(|cpu| !here.cpus.contains(cpu)) {
         None => Ok(list.0.clone()),
         Some(missing) => {
@@ -377,6 +425,16 @@ mod tests {
         assert_eq!(plan_in("-r 5", 512).unwrap().max_connections, 448);
     }
 
+    /// This machine's limits and CPUs are not those of the load hosts.
+    #[test]
+    fn load_hosts_share_the_load() {
+        let plan = plan_in("-c 3000 -t 2 --cpus 6,7 --load-host ssh://a --load-host ssh://b", 512).unwrap();
+        assert_eq!(
+            (plan.connections, plan.cpus.clone(), plan.spin(), plan.hosts.len()),
+            (3000, vec![6, 7], true, 2)
+        );
+    }
+
     #[test]
     fn what_makes_no_sense_is_told() {
         for (line, part) in [
@@ -390,6 +448,10 @@ mod tests {
             ("-r 5 --max-connections 449", "only 448 connections"),
             ("--cpus 1,2", "CPU 2"),
             ("--insecure", "the URL is http"),
+            ("-c 1 --load-host ssh://a --load-host ssh://b", "cannot be divided over 2 load hosts"),
+            ("-c 3 -t 2 --load-host ssh://a --load-host ssh://b", "only 3 connections for 2 load hosts"),
+            ("--load-host ssh://a --load-host ssh://a", "named twice"),
+            ("--ceiling --load-host ssh://a", "on this machine"),
             ("-b @no/such", "--body no/such"),
         ] {
             let error = plan_in(line, 512).expect_err(line);

@@ -9,8 +9,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use deadheat_load::{
-    Address, Answer, Backend, ExchangeError, Limit, OpenError, Requests, Session, SessionConfig,
-    SessionError, SliceOrder, Tally, TlsSettings, exchange_tls,
+    Address, Answer, ExchangeError, Limit, OpenError, ProgressHandle, Requests, Session, SessionConfig,
+    SessionError, SliceOrder, StopHandle, Tally, Times, TlsSettings, exchange_tls,
+};
+use deadheat_remote::{
+    HostCommand, HostSlice, LoadHosts, Part, Patience, Program, RemoteError, RemoteSession, merge, start_skew,
 };
 use deadheat_report::load::live::Phase;
 
@@ -27,20 +30,38 @@ const GLANCE: Duration = Duration::from_millis(100);
 /// The longest body of an answer before the load.
 const MAX_BODY: usize = 16 << 20;
 
-/// The address of the server.
+/// The address of the server, and the machines from which it is loaded.
 #[derive(Debug, Clone)]
 pub(crate) struct Connected {
     pub(crate) address: Address,
     pub(crate) tls: Option<TlsSettings>,
+    /// `None`: it is loaded from this machine.
+    pub(crate) hosts: Option<Arc<LoadHosts>>,
+}
+
+/// Reaches the load hosts, and starts an agent on each. `None` if `stopped` becomes true before that.
+pub(crate) fn reach(
+    plan: &LoadPlan,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Option<Arc<LoadHosts>>, LoadError> {
+    let version = env!("CARGO_PKG_VERSION");
+    let program = Program::running(version).map_err(SessionError::Wait)?;
+    let hosts: Vec<HostCommand> = plan.hosts.iter().map(|host| HostCommand::ssh(host, &program)).collect();
+    let reached = unless(stopped, move || LoadHosts::connect(hosts, version, Patience::default()));
+    Ok(reached.transpose()?.map(Arc::new))
 }
 
 /// Finds the address at which the server answers. `None` if `stopped` becomes true before that.
-pub(crate) fn connect(plan: &LoadPlan, stopped: &dyn Fn() -> bool) -> Result<Option<Connected>, UsageError> {
+pub(crate) fn connect(
+    plan: &LoadPlan,
+    hosts: Option<Arc<LoadHosts>>,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Option<Connected>, UsageError> {
     let plan = plan.clone();
-    unless(stopped, move || find(&plan)).transpose()
+    unless(stopped, move || find(&plan, hosts)).transpose()
 }
 
-fn find(plan: &LoadPlan) -> Result<Connected, UsageError> {
+fn find(plan: &LoadPlan, hosts: Option<Arc<LoadHosts>>) -> Result<Connected, UsageError> {
     let tls = plan.target.tls.then(|| TlsSettings::new(&plan.target.host, plan.trust.clone())).transpose();
     let tls = tls.map_err(|error| {
         UsageError::new(chain(&error), "for a self-signed certificate, use --ca FILE or --insecure")
@@ -48,13 +69,22 @@ fn find(plan: &LoadPlan) -> Result<Connected, UsageError> {
     let address = match &plan.unix_socket {
         Some(path) => Address::Unix(path.clone()),
         None => {
-            let addresses = plan.target.addresses(&plan.allowed, &resolve)?;
-            let connect =
-                |address: &SocketAddr| TcpStream::connect_timeout(address, plan.connect_timeout).map(drop);
-            first_that_answers(&plan.target.origin(), &addresses, &connect)?.into()
+            let loopback = if hosts.is_some() { "the load host's" } else { "this machine's" };
+            let addresses = plan.target.addresses(&plan.allowed, loopback, &resolve)?;
+            let connect = |address: &SocketAddr| match &hosts {
+                None => TcpStream::connect_timeout(address, plan.connect_timeout).map(drop),
+                Some(hosts) => hosts
+                    .reach(&Address::Tcp(*address), plan.connect_timeout)
+                    .map_err(io::Error::other)?
+                    .map_err(io::Error::other),
+            };
+            let from = hosts.as_ref().and_then(|hosts| hosts.names().next());
+            let origin = plan.target.origin();
+            let place = from.map_or(origin.clone(), |host| format!("{origin}, as load host {host} sees it"));
+            first_that_answers(&place, &addresses, &connect)?.into()
         }
     };
-    Ok(Connected { address, tls })
+    Ok(Connected { address, tls, hosts })
 }
 
 /// The addresses of a name. `localhost` means both loopback addresses, whatever the hosts file says.
@@ -74,17 +104,30 @@ fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 }
 
 impl Connected {
-    /// Sends one request on a separate connection. If `stopped` becomes true, it no longer waits for the answer and reports a timeout.
+    /// Sends one request on a separate connection, from the first load host if there are any. If `stopped` becomes true, it no longer waits for the
+    /// answer and reports a timeout.
+    ///
+    /// # Errors
+    /// Why there is no answer, in words.
     pub(crate) fn ask(
         &self,
         wire: &Wire,
         timeout: Duration,
         stopped: &dyn Fn() -> bool,
-    ) -> Result<Answer, ExchangeError> {
+    ) -> Result<Answer, String> {
         let (server, bytes, head) = (self.clone(), wire.bytes.clone(), wire.method == "HEAD");
-        let exchange =
-            move || exchange_tls(&server.address, server.tls.as_ref(), &bytes, head, timeout, MAX_BODY);
-        unless(stopped, exchange).unwrap_or(Err(ExchangeError::Timeout(timeout)))
+        let exchange = move || {
+            let (address, tls) = (&server.address, server.tls.as_ref());
+            match &server.hosts {
+                None => {
+                    exchange_tls(address, tls, &bytes, head, timeout, MAX_BODY).map_err(|error| chain(&error))
+                }
+                Some(hosts) => hosts
+                    .ask(address, tls, &bytes, head, timeout, MAX_BODY)
+                    .map_err(|error| error.to_string())?,
+            }
+        };
+        unless(stopped, exchange).unwrap_or_else(|| Err(ExchangeError::Timeout(timeout).to_string()))
     }
 }
 
@@ -111,12 +154,27 @@ fn unless<T: Send + 'static>(
 pub(crate) struct Loaded {
     /// The tally of the measured load, without the warm-up.
     pub(crate) tally: Tally,
-    /// io_uring or epoll.
-    pub(crate) backend: Backend,
-    /// Worker threads.
+    /// io_uring or epoll; both if load hosts differ.
+    pub(crate) backend: String,
+    /// Worker threads, on all load hosts.
     pub(crate) workers: usize,
     /// Whether the user interrupted it.
     pub(crate) interrupted: bool,
+    /// What each load host did; empty if the load came from this machine.
+    pub(crate) hosts: Vec<LoadedHost>,
+    /// By how much the load hosts began apart.
+    pub(crate) start_skew: Option<Duration>,
+}
+
+/// What one load host did.
+#[derive(Debug)]
+pub(crate) struct LoadedHost {
+    pub(crate) name: String,
+    pub(crate) part: Part,
+    pub(crate) backend: &'static str,
+    pub(crate) slice: HostSlice,
+    /// Round trips of its channel.
+    pub(crate) round_trips: Times,
 }
 
 /// Opens the connections, warms up and loads. `None` if it was interrupted before the measurement.
@@ -127,7 +185,11 @@ pub(crate) fn load(
     interrupt: &Interrupt,
     show: &mut Show,
 ) -> Result<Option<Loaded>, LoadError> {
-    let mut session = Session::open(config(plan, server, requests)).map_err(|error| opening(plan, &error))?;
+    let config = config(plan, server, requests);
+    let mut session = match &server.hosts {
+        None => Carrier::Here(Session::open(config).map_err(|error| opening(plan, &error))?),
+        Some(hosts) => Carrier::There(RemoteSession::open(Arc::clone(hosts), &config)?, Arc::clone(hosts)),
+    };
     let warmup = SliceOrder {
         pacer: plan.pacer(true),
         limit: Limit::duration(plan.warmup),
@@ -136,7 +198,9 @@ pub(crate) fn load(
     };
     if !plan.warmup.is_zero() {
         let goal = Goal { phase: Phase::WarmUp, duration: Some(plan.warmup), requests: None };
-        watched(&mut session, &warmup, &goal, interrupt, show)?;
+        for slice in watched(&mut session, &warmup, &goal, interrupt, show)?.1 {
+            slice.result?;
+        }
     }
     if interrupt.asked() {
         return Ok(None);
@@ -144,10 +208,62 @@ pub(crate) fn load(
     let order =
         SliceOrder { pacer: plan.pacer(false), limit: plan.limit(), start: plan.start(false), ..warmup };
     let goal = Goal { phase: Phase::Load, duration: plan.duration, requests: plan.requests };
-    let tally = watched(&mut session, &order, &goal, interrupt, show)?;
+    let (tally, slices) = watched(&mut session, &order, &goal, interrupt, show)?;
     let interrupted = interrupt.asked();
-    let (backend, workers) = (session.backend(), session.workers());
-    Ok(Some(Loaded { tally, backend, workers, interrupted }))
+    let start_skew = start_skew(&slices);
+    Ok(Some(match session {
+        Carrier::Here(session) => Loaded {
+            tally,
+            backend: session.backend().name().to_owned(),
+            workers: session.workers(),
+            interrupted,
+            hosts: Vec::new(),
+            start_skew,
+        },
+        Carrier::There(session, hosts) => {
+            let mut backends: Vec<&str> = session.backends().iter().map(|backend| backend.name()).collect();
+            let each = session.parts().iter().zip(hosts.names()).zip(&backends).zip(slices).enumerate();
+            let each = each.map(|(index, (((part, name), backend), slice))| LoadedHost {
+                name: name.to_owned(),
+                part: part.clone(),
+                backend,
+                slice,
+                round_trips: hosts.round_trips(index),
+            });
+            let each = each.collect();
+            backends.sort_unstable();
+            backends.dedup();
+            let workers = session.parts().iter().map(|part| part.threads).sum();
+            Loaded { tally, backend: backends.join(" and "), workers, interrupted, hosts: each, start_skew }
+        }
+    }))
+}
+
+/// The session that carries the load.
+enum Carrier {
+    Here(Session),
+    There(RemoteSession, Arc<LoadHosts>),
+}
+
+impl Carrier {
+    fn handles(&self) -> (StopHandle, ProgressHandle) {
+        match self {
+            Self::Here(session) => (session.stop_handle(), session.progress()),
+            Self::There(session, _) => (session.stop_handle(), session.progress()),
+        }
+    }
+
+    /// Runs a slice. The tally is that of all load hosts that were not lost, and each host's own result comes with it.
+    fn slice(&mut self, order: &SliceOrder) -> Result<(Tally, Vec<HostSlice>), SessionError> {
+        match self {
+            Self::Here(session) => Ok((session.slice(order)?, Vec::new())),
+            Self::There(session, _) => {
+                let slices = session.slice_on_hosts(order);
+                let tally = merge(slices.iter().filter_map(|slice| slice.result.as_ref().ok()));
+                Ok((tally, slices))
+            }
+        }
+    }
 }
 
 pub(super) fn config(plan: &LoadPlan, server: &Connected, requests: Arc<Requests>) -> SessionConfig {
@@ -171,13 +287,17 @@ pub(super) fn config(plan: &LoadPlan, server: &Connected, requests: Arc<Requests
 
 /// Runs one slice on a separate thread, while this thread watches it. This thread wakes rarely, because it may share a CPU with the server.
 fn watched(
-    session: &mut Session,
+    session: &mut Carrier,
     order: &SliceOrder,
     goal: &Goal,
     interrupt: &Interrupt,
     show: &mut Show,
-) -> Result<Tally, SessionError> {
-    let (stop, progress) = (session.stop_handle(), session.progress());
+) -> Result<(Tally, Vec<HostSlice>), SessionError> {
+    let (stop, progress) = session.handles();
+    let mut trouble = match session {
+        Carrier::Here(_) => None,
+        Carrier::There(_, hosts) => Some(Trouble::with(Arc::clone(hosts))),
+    };
     let (watcher, begun) = (std::thread::current(), Instant::now());
     show.begin(goal, &progress, begun);
     std::thread::scope(|scope| {
@@ -193,6 +313,9 @@ fn watched(
                 stopped = true;
                 show.ends();
             }
+            if let Some(trouble) = &mut trouble {
+                trouble.tell(show);
+            }
             show.glance(Instant::now());
             if !slice.is_finished() {
                 std::thread::park_timeout(GLANCE);
@@ -201,6 +324,40 @@ fn watched(
         // A panic of that thread is reported as a lost worker.
         slice.join().unwrap_or(Err(SessionError::WorkerLost))
     })
+}
+
+/// Tells the user once that a load host is silent, and once that it is lost.
+struct Trouble {
+    hosts: Arc<LoadHosts>,
+    silent: Vec<String>,
+    lost: usize,
+}
+
+impl Trouble {
+    fn with(hosts: Arc<LoadHosts>) -> Self {
+        Self { hosts, silent: Vec::new(), lost: 0 }
+    }
+
+    fn tell(&mut self, show: &mut Show) {
+        let lost = self.hosts.lost();
+        for error in lost.iter().skip(self.lost) {
+            show.say(&format!("{error}; the load ends"));
+        }
+        if self.lost == 0 && !lost.is_empty() {
+            show.ends();
+        }
+        self.lost = lost.len();
+        let deadline_s = self.hosts.deadline().as_secs();
+        for (name, silence) in self.hosts.silent() {
+            if self.lost == 0 && !self.silent.iter().any(|one| one == name) {
+                let silent_s = silence.as_secs_f64();
+                show.say(&format!(
+                    "nothing was heard from load host {name} for {silent_s:.1} s; after {deadline_s} s it counts as lost"
+                ));
+                self.silent.push(name.to_owned());
+            }
+        }
+    }
 }
 
 /// Why the load failed.
@@ -212,6 +369,9 @@ pub(crate) enum LoadError {
     /// The generator failed.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// A load host cannot be used.
+    #[error(transparent)]
+    Host(#[from] RemoteError),
 }
 
 /// The remedy for connections that cannot be opened.

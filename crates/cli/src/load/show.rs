@@ -10,7 +10,7 @@ use deadheat_report::Style;
 use deadheat_report::load::live::{LoadState, Phase, lines, plain_line};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::console::Console;
+use crate::console::{Console, lines_plain};
 
 /// The intervals of redrawing and of written lines.
 const DRAWN: Duration = Duration::from_millis(200);
@@ -86,6 +86,15 @@ impl Show {
                 bar.tick();
             }
             None => write_line(&plain_line(&state)),
+        }
+    }
+
+    /// Writes a line above the drawing.
+    pub(super) fn say(&self, text: &str) {
+        let text = lines_plain(text);
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => write_line(&text),
         }
     }
 

@@ -71,13 +71,15 @@ impl Target {
         format!("{}://{}", if self.tls { "https" } else { "http" }, self.authority())
     }
 
-    /// The addresses that may be loaded: loopback addresses, or all addresses if the user allowed the host by name.
+    /// The addresses that may be loaded: loopback addresses, or all addresses if the user allowed the host by name. `loopback` says whose loopback
+    /// it is: that of the machine that sends the load.
     ///
     /// # Errors
     /// The name cannot be resolved, or it belongs to another machine that is not allowed.
     pub(crate) fn addresses(
         &self,
         allowed: &[String],
+        loopback: &str,
         resolve: &dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
     ) -> Result<Vec<SocketAddr>, UsageError> {
         let host = shown(&self.host);
@@ -93,7 +95,7 @@ impl Target {
         };
         let may: Vec<SocketAddr> = all.iter().filter(may).copied().collect();
         if let (true, Some(first)) = (may.is_empty(), all.first()) {
-            let problem = format!("`{host}` ({}) is not this machine's loopback", first.ip());
+            let problem = format!("`{host}` ({}) is not {loopback} loopback", first.ip());
             let remedy = format!("if you may load it, add --allow-target {host}");
             return Err(UsageError::new(problem, remedy));
         }
@@ -206,7 +208,7 @@ mod tests {
         let found: Vec<SocketAddr> =
             found.iter().map(|one| SocketAddr::new(one.parse().unwrap(), 1)).collect();
         let resolve = move |_: &str, _: u16| Ok(found.clone());
-        let addresses = Target::parse(url).unwrap().addresses(&allowed, &resolve)?;
+        let addresses = Target::parse(url).unwrap().addresses(&allowed, "this machine's", &resolve)?;
         Ok(addresses.iter().map(|address| address.ip().to_string()).collect())
     }
 

@@ -105,11 +105,44 @@ pub fn closed() -> LoadRecord {
             run_delay_share: Some(0.002),
             run_delay_mean_ns: Some(3_000),
         },
+        hosts: vec![],
+        start_skew_ns: None,
         ceiling: None,
         interrupted: false,
         gave_up: false,
         findings: vec![],
         hdr: EncodedHistogram::encode(&latency).unwrap(),
+    }
+}
+
+/// What the load host of this name did, alike for each.
+pub fn host(name: &str) -> LoadHost {
+    LoadHost {
+        name: name.into(),
+        connections: 32,
+        max_connections: 32,
+        threads: 1,
+        backend: "io_uring".into(),
+        requests: 100_000,
+        completions: 100_000,
+        throughput_rps: Some(9_997.0),
+        cpu_share: Some(0.324),
+        run_delay_share: Some(0.002),
+        round_trip_ns: RoundTrips { count: 70, p50: Some(210_000), p99: Some(890_000) },
+        start_delay_ns: Some(61_000),
+        lost: None,
+        reported_when_lost: None,
+    }
+}
+
+/// The closed load, from two hosts.
+pub fn from_hosts() -> LoadRecord {
+    let generator = Generator { threads: 2, ..closed().generator };
+    LoadRecord {
+        hosts: vec![host("me@a"), host("b:2222")],
+        start_skew_ns: Some(84_000),
+        generator,
+        ..closed()
     }
 }
 

@@ -3,7 +3,7 @@
 //! Owns: the order and the wording, and the escaping of text from outside. Must not know: how numbers are computed.
 
 use deadheat_analysis::number::{bytes, percent, three_digits, time_ns, whole};
-use deadheat_record::{ArrivalsWord, BEYOND, LoadRecord, LoadShape, LoadTimes, Outcomes, beyond};
+use deadheat_record::{ArrivalsWord, BEYOND, LoadHost, LoadRecord, LoadShape, LoadTimes, Outcomes, beyond};
 
 use super::chart::Chart;
 use crate::style::{Style, Tone};
@@ -37,6 +37,7 @@ pub fn summary(record: &LoadRecord, style: &Style) -> String {
     lines.extend(answers(record, style));
     lines.extend(connections(record, style));
     lines.extend(generator(record, style));
+    lines.extend(hosts(record, style));
     if !record.findings.is_empty() {
         lines.push(String::new());
         lines.extend(finding_lines(&record.findings, style));
@@ -298,6 +299,35 @@ fn generator(record: &LoadRecord, style: &Style) -> Vec<String> {
         lines.extend(row("ceiling", &text, style));
     }
     lines
+}
+
+/// What each load host did, and how close together they began.
+fn hosts(record: &LoadRecord, style: &Style) -> Vec<String> {
+    let mut lines: Vec<String> =
+        record.hosts.iter().flat_map(|one| row("load host", &style.spell(&host(one)), style)).collect();
+    if let Some(skew) = record.start_skew_ns {
+        lines.extend(row("", &format!("all began within {}", time_ns(skew as f64)), style));
+    }
+    lines
+}
+
+fn host(host: &LoadHost) -> String {
+    let name = plain(&host.name);
+    if host.lost.is_some() {
+        return format!("{name}: lost");
+    }
+    let rate = host.throughput_rps.map_or_else(|| "-".into(), |rate| format!("{}/s", three_digits(rate)));
+    let mut parts = vec![
+        format!("{name}: {}, {}", count(host.connections, "connection"), count(host.threads, "thread")),
+        format!("{}, {rate}", count(host.completions, "answer")),
+    ];
+    parts.extend(host.cpu_share.map(|share| format!("busy {}", percent(share))));
+    let trips = &host.round_trip_ns;
+    if let (Some(p50), Some(p99)) = (trips.p50, trips.p99) {
+        parts.push(format!("round trip p50 {}, p99 {}", time_ns(p50 as f64), time_ns(p99 as f64)));
+    }
+    parts.extend(host.start_delay_ns.map(|ns| format!("began {} late", time_ns(ns as f64))));
+    parts.join(" · ")
 }
 
 /// A label, and a text that is wrapped beside it.

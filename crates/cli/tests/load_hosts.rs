@@ -1,0 +1,472 @@
+//! Load from other machines: agents as real processes over pipes, and `deadheat load --load-host` with a stand-in for ssh.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use deadheat_load::{
+    Arrivals, Backend, Expectation, Limit, LoadSession as _, NullConfig, NullServer, Pacer, Prepared, Rate,
+    Requests, Session, SessionConfig, SliceOrder, request_bytes,
+};
+use deadheat_remote::frame::{Decoder, encode};
+use deadheat_remote::message::{Order, PROTOCOL, Reply, control_line};
+use deadheat_remote::{
+    HostCommand, LoadHosts, Patience, Program, RemoteError, RemoteSession, SshTarget, merge, start_skew,
+};
+use deadheat_testkit::{
+    Invocation, Kit, Outcome, Process, Signal, TestServer, kill_9, processes_with_env, send_signal, turn,
+    wait_until,
+};
+use serde_json::Value;
+
+use crate::common::{BINARY, assert_valid, kit};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Short enough for a test, and long enough for a busy machine.
+const PATIENCE: Patience = Patience {
+    beat: Duration::from_millis(100),
+    notice: Duration::from_millis(300),
+    deadline: Duration::from_secs(3),
+    greeting: Duration::from_secs(60),
+};
+
+fn agent(name: &str) -> HostCommand {
+    let mut command = Command::new(BINARY);
+    command.arg("agent");
+    HostCommand { name: name.into(), command, program: None }
+}
+
+fn shell(name: &str, script: &str) -> HostCommand {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]);
+    HostCommand { name: name.into(), command, program: None }
+}
+
+fn connect(hosts: Vec<HostCommand>) -> Result<LoadHosts, RemoteError> {
+    LoadHosts::connect(hosts, VERSION, PATIENCE)
+}
+
+fn three_agents() -> Arc<LoadHosts> {
+    Arc::new(connect(["a", "b", "c"].map(agent).into()).unwrap())
+}
+
+fn config(server: &NullServer, connections: usize, threads: usize) -> SessionConfig {
+    let bytes = request_bytes("GET", "/", "test", &[], b"").unwrap();
+    SessionConfig {
+        address: server.address().clone(),
+        tls: None,
+        connections,
+        max_connections: connections,
+        threads,
+        cpus: vec![],
+        spin: false,
+        backend: Backend::Auto,
+        requests: Arc::new(Requests::one(Prepared { bytes, head: false, expect: Expectation::ANY })),
+        connect_timeout: Duration::from_secs(20),
+        timeout: Duration::from_secs(20),
+        sample_every: 0,
+        max_samples_per_slice: 0,
+        part: None,
+    }
+}
+
+fn order(pacer: Pacer, limit: Limit) -> SliceOrder {
+    SliceOrder { pacer, limit, settle: Duration::ZERO, start: 0 }
+}
+
+#[test]
+fn three_agents_send_exactly_what_one_session_would() {
+    let (_turn, server) = (turn(), NullServer::start(NullConfig::default()).unwrap());
+    let hosts = three_agents();
+    let mut there = RemoteSession::open(Arc::clone(&hosts), &config(&server, 7, 2)).unwrap();
+    let connections: Vec<usize> = there.parts().iter().map(|part| part.connections).collect();
+    assert_eq!(connections, [3, 2, 2]);
+
+    let tally = there.slice(&order(Pacer::Closed, Limit::requests(1001))).unwrap();
+    assert_eq!(
+        (tally.due, tally.outcomes.ok, tally.latency.count(), tally.connections),
+        (1001, 1001, 1001, 7)
+    );
+    assert_eq!(tally.rates.len(), 6, "two workers on each");
+
+    let poisson =
+        Pacer::Open { rate: Rate::constant(800.0).unwrap(), arrivals: Arrivals::Poisson { seed: 7 } };
+    let open = order(poisson, Limit::duration(Duration::from_secs(1)));
+    let mut here = Session::open(config(&server, 7, 1)).unwrap();
+    let whole = here.slice(&open).unwrap();
+    let slices = there.slice_on_hosts(&open);
+    let tallies: Vec<_> = slices.iter().map(|slice| slice.result.as_ref().unwrap()).collect();
+    let merged = merge(tallies.iter().copied());
+    assert_eq!(merged.due, whole.due, "the same arrivals, divided");
+    assert!(tallies.iter().all(|one| one.due > whole.due / 5), "each has its share");
+    let cells = |tally: &deadheat_load::Tally| {
+        tally.latency.histogram().iter_recorded().map(|cell| cell.count_at_value()).sum::<u64>()
+    };
+    assert_eq!(cells(&merged), tallies.iter().map(|one| cells(one)).sum::<u64>());
+    assert!(start_skew(&slices).unwrap() < Duration::from_secs(1));
+    assert!((0..3).all(|host| hosts.round_trips(host).count() >= 1));
+}
+
+#[test]
+fn stopping_ends_the_slice_on_all_hosts() {
+    let (_turn, server) = (turn(), NullServer::start(NullConfig::default()).unwrap());
+    let hosts = three_agents();
+    let mut session = RemoteSession::open(hosts, &config(&server, 6, 1)).unwrap();
+    let (stop, progress) = (session.stop_handle(), session.progress());
+    let stopping = std::thread::spawn(move || {
+        assert!(wait_until(Duration::from_secs(30), || progress.read().completions > 0), "progress is told");
+        stop.stop();
+    });
+    let tally = session.slice(&order(Pacer::Closed, Limit::duration(Duration::from_secs(600)))).unwrap();
+    stopping.join().unwrap();
+    assert!(tally.outcomes.ok > 0 && tally.loading_ns < 300_000_000_000);
+}
+
+/// A host whose agent a test can find.
+fn marked(kit: &Kit, name: &str) -> HostCommand {
+    let mut host = agent(name);
+    let (key, value) = kit.mark();
+    host.command.env(key, format!("{value}-{name}"));
+    host
+}
+
+fn agent_of(kit: &Kit, name: &str) -> u32 {
+    let (key, value) = kit.mark();
+    let mut found = processes_with_env(key, &format!("{value}-{name}"));
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0).pid
+}
+
+#[test]
+fn what_the_others_did_is_kept_when_an_agent_is_killed_or_silent() {
+    for stopped in [false, true] {
+        let (kit, _turn, server) = (kit(), turn(), NullServer::start(NullConfig::default()).unwrap());
+        let hosts = Arc::new(connect(vec![marked(&kit, "a"), marked(&kit, "b")]).unwrap());
+        let mut session = RemoteSession::open(Arc::clone(&hosts), &config(&server, 4, 1)).unwrap();
+        let (victim, progress) = (agent_of(&kit, "b"), session.progress());
+        let killing = std::thread::spawn(move || {
+            assert!(wait_until(Duration::from_secs(30), || progress.read().completions > 0));
+            assert!(if stopped { send_signal(victim, Signal::STOP) } else { kill_9(victim) });
+        });
+        let slices = session.slice_on_hosts(&order(Pacer::Closed, Limit::duration(Duration::from_secs(600))));
+        killing.join().unwrap();
+        assert!(slices[0].result.as_ref().unwrap().outcomes.ok > 0, "{:?}", slices[0]);
+        let error = slices[1].result.as_ref().unwrap_err();
+        assert!(error.is_loss() && error.to_string().contains("load host b was lost"), "{error}");
+        assert_eq!(matches!(error, RemoteError::Silent { .. }), stopped, "{error}");
+        assert_eq!(hosts.lost(), std::slice::from_ref(error));
+        let again = session.slice(&order(Pacer::Closed, Limit::requests(1))).unwrap_err();
+        assert!(again.to_string().contains("load host b was lost"), "{again}");
+        kill_9(victim);
+        drop(session);
+        drop(hosts);
+        let gone = || processes_with_env(kit.mark().0, &format!("{}-a", kit.mark().1)).is_empty();
+        assert!(wait_until(Duration::from_secs(10), gone), "the other agent ends with its channel");
+    }
+}
+
+#[test]
+fn hosts_that_cannot_be_used_say_why() {
+    let refused = |host: HostCommand| connect(vec![host]).unwrap_err();
+    let version = refused(shell("a", "echo 'deadheat agent 1 9.9.9'; cat > /dev/null"));
+    assert_eq!(
+        version,
+        RemoteError::Version {
+            host: "a".into(),
+            ours: format!("{PROTOCOL} {VERSION}"),
+            theirs: "1 9.9.9".into()
+        }
+    );
+    let ssh = refused(shell("a", "echo 'ssh: connect to host a port 22: Connection refused' >&2; exit 255"));
+    let text = ssh.to_string();
+    assert!(
+        text.starts_with("cannot reach the load host a") && text.contains("port 22: Connection refused"),
+        "{text}"
+    );
+    assert!(text.contains("exit status: 255"), "{text}");
+    let missing = HostCommand { name: "a".into(), command: Command::new("/no/such/ssh"), program: None };
+    assert!(refused(missing).to_string().contains("cannot start `/no/such/ssh`"));
+    let greeting =
+        format!("echo 'deadheat agent {PROTOCOL} {VERSION}'; printf '\\377\\377\\377\\377'; cat > /dev/null");
+    assert!(refused(shell("a", &greeting)).to_string().contains("too large"));
+    let endless = refused(shell("a", "while :; do echo noise; done"));
+    assert!(endless.to_string().contains("writes text without end"), "{endless}");
+    let mute = Patience { greeting: Duration::from_millis(200), ..PATIENCE };
+    let mute =
+        LoadHosts::connect(vec![shell("a", "echo 'Enter code:' >&2; sleep 60")], VERSION, mute).unwrap_err();
+    let text = mute.to_string();
+    assert!(text.contains("did not answer within 0.2 s; it said: Enter code:"), "{text}");
+    for error in [version, ssh, endless, mute] {
+        assert!(!error.is_loss() && !error.remedy().is_empty());
+    }
+}
+
+#[test]
+fn what_a_shell_says_before_the_agent_is_passed_over() {
+    let host = shell("a", &format!("echo 'Welcome to a'; echo; exec '{BINARY}' agent"));
+    let hosts = connect(vec![host]).unwrap();
+    assert_eq!(hosts.names().collect::<Vec<_>>(), ["a"]);
+}
+
+/// An agent without a controlling side: the test writes to it.
+fn lone_agent(first: &[u8]) -> Child {
+    let pipes = |command: &mut Command| {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut child = pipes(Command::new(BINARY).arg("agent"));
+    child.stdin.as_mut().unwrap().write_all(first).unwrap();
+    child
+}
+
+/// The status of an agent that ends although its input is still open, and what it said.
+fn ended(mut child: Child) -> (Option<i32>, String) {
+    let stdin = child.stdin.take();
+    assert!(wait_until(Duration::from_secs(60), || child.try_wait().unwrap().is_some()), "it ends");
+    drop(stdin);
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    (child.wait().unwrap().code(), said)
+}
+
+#[test]
+fn an_agent_ends_with_its_channel() {
+    let greeting = control_line(VERSION, Duration::from_secs(600));
+    let mut closed = lone_agent(greeting.as_bytes());
+    drop(closed.stdin.take());
+    assert!(
+        wait_until(Duration::from_secs(60), || closed.try_wait().unwrap().is_some()),
+        "its input has ended"
+    );
+    assert_eq!(closed.wait().unwrap().code(), Some(0));
+
+    let (status, said) = ended(lone_agent(control_line(VERSION, Duration::from_millis(300)).as_bytes()));
+    assert_eq!(status, Some(2));
+    assert!(said.contains("nothing was heard from the controlling side for 0.3 s"), "{said}");
+
+    let (status, said) = ended(lone_agent(control_line("9.9.9", Duration::from_secs(600)).as_bytes()));
+    assert!(status == Some(2) && said.contains("is of version 1 9.9.9"), "{said}");
+
+    let (status, said) = ended(lone_agent(b"hello\n"));
+    assert!(status == Some(2) && said.contains("deadheat load --help"), "{said}");
+
+    let (status, said) = ended(lone_agent(&[greeting.as_bytes(), &[255; 8]].concat()));
+    assert!(status == Some(2) && said.contains("too large"), "{said}");
+}
+
+#[test]
+fn an_order_that_fails_is_answered_with_its_reason() {
+    let greeting = control_line(VERSION, Duration::from_secs(600));
+    let order = order(Pacer::Closed, Limit::requests(1));
+    let slice = encode(&Order::Slice { session: 9, order, start_in: Duration::ZERO }).unwrap();
+    let mut child = lone_agent(&[greeting.as_bytes(), &slice].concat());
+    let (mut decoder, mut piece) = (Decoder::default(), [0; 100]);
+    let mut output = child.stdout.take().unwrap();
+    let mut line = None;
+    let reply = loop {
+        let count = output.read(&mut piece).unwrap();
+        assert!(count > 0, "the agent has ended");
+        decoder.push(&piece[..count]);
+        line = line.or_else(|| decoder.line());
+        if line.is_some()
+            && let Some(reply) = decoder.message::<Reply>().unwrap()
+        {
+            break reply;
+        }
+    };
+    assert_eq!(line, Some(format!("deadheat agent {PROTOCOL} {VERSION}")));
+    assert!(matches!(&reply, Reply::Failed(reason) if reason == "there is no session 9"), "{reply:?}");
+    drop(child.stdin.take());
+    child.wait().unwrap();
+}
+
+/// A stand-in for ssh: it starts the command in a shell of this machine, whose home is a folder of the kit.
+fn stand_in(kit: &Kit) {
+    let home = kit.path().join("home");
+    fs::create_dir_all(&home).unwrap();
+    let script = format!(
+        "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\n\
+         [ \"$2\" != nowhere ] || {{ echo 'ssh: connect to host nowhere port 22: No route to host' >&2; exit 255; }}\n\
+         unset XDG_CACHE_HOME\nHOME='{}' HOST=\"$2\" exec sh -c \"$3\"\n",
+        home.display()
+    );
+    let path = kit.file("ssh", script);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn load<'k>(kit: &'k Kit, arguments: &str, url: &str) -> Invocation<'k> {
+    stand_in(kit);
+    kit.deadheat(["load"])
+        .args(arguments.split_whitespace())
+        .arg(url)
+        .env("DEADHEAT_SSH", kit.path().join("ssh"))
+}
+
+fn record(outcome: &Outcome) -> Value {
+    let json = outcome.json();
+    assert_valid(&json, include_str!("../../record/schema/load-1.schema.json"));
+    json
+}
+
+fn number(json: &Value, pointer: &str) -> u64 {
+    json.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer}: {json:#}"))
+}
+
+/// The copies of the program that the hosts of this kit have.
+fn copies(kit: &Kit) -> Vec<fs::DirEntry> {
+    let agents = kit.path().join("home/.cache/deadheat/agents");
+    let folders = fs::read_dir(agents).unwrap().map(|folder| folder.unwrap().path());
+    folders.flat_map(|folder| fs::read_dir(folder).unwrap()).map(Result::unwrap).collect()
+}
+
+#[test]
+fn two_hosts_share_a_load_and_keep_one_copy_of_the_program() {
+    let (kit, _turn, server) = (kit(), turn(), TestServer::start(&["--json"]));
+    let arguments = "-n 1001 -c 5 --load-host ssh://me@a --load-host ssh://b:2222";
+    let outcome = load(&kit, arguments, &server.url("/x")).json_to("out.json").run();
+    assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
+    let json = record(&outcome);
+    assert_eq!((number(&json, "/requests"), number(&json, "/outcomes/ok")), (1001, 1001));
+    let names = [&json["hosts"][0]["name"], &json["hosts"][1]["name"]];
+    assert_eq!(names, ["me@a", "b:2222"]);
+    let sum =
+        |key: &str| [0, 1].map(|host| number(&json, &format!("/hosts/{host}/{key}"))).iter().sum::<u64>();
+    assert_eq!((sum("connections"), sum("requests"), sum("completions")), (5, 1001, 1001));
+    assert_eq!((number(&json, "/generator/threads"), number(&json, "/checked/same")), (2, 1));
+    assert!(number(&json, "/hosts/1/round_trip_ns/p50") > 0 && json["hosts"][0]["lost"].is_null());
+    assert!(json["start_skew_ns"].is_u64() && json["hosts"][0]["start_delay_ns"].is_u64());
+    outcome.assert_stdout_has("load host").assert_stdout_has("me@a: 3 connections, 1 thread");
+    outcome.assert_stderr_has("reaching me@a, b:2222 by ssh");
+    kit.assert_nothing_left();
+
+    let first = copies(&kit);
+    assert!(first.len() == 1 && first[0].file_name() == "deadheat", "{first:?}");
+    let mode = first[0].metadata().unwrap().mode() & 0o777;
+    assert_eq!(mode, 0o700);
+    // Shown again, it says the same; and nothing is copied a second time.
+    let shown = kit.deadheat(["report", "out.json"]).run();
+    shown.assert_stdout_has("me@a: 3 connections, 1 thread");
+    let again = load(&kit, "-n 10 -c 1 --load-host ssh://a", &server.url("/x")).json_to("again.json").run();
+    assert_eq!(number(&record(&again), "/outcomes/ok"), 10, "{again}");
+    assert!(again.json()["start_skew_ns"].is_null(), "one host has no skew");
+    assert_eq!(copies(&kit)[0].metadata().unwrap().ino(), first[0].metadata().unwrap().ino());
+    // A copy that was changed is replaced.
+    fs::write(first[0].path(), "#!/bin/sh\necho hello\n").unwrap();
+    let repaired = load(&kit, "-n 10 -c 1 --load-host ssh://a", &server.url("/x")).json_to("c.json").run();
+    assert_eq!(number(&record(&repaired), "/outcomes/ok"), 10, "{repaired}");
+}
+
+#[test]
+fn an_open_load_with_a_warm_up_comes_from_two_hosts() {
+    let (kit, _turn, server) = (kit(), turn(), TestServer::start(&[]));
+    let arguments =
+        "-r 400 -d 1s --warmup 200ms --arrivals constant -c 4 --load-host ssh://a --load-host ssh://b";
+    let outcome = load(&kit, arguments, &server.url("/")).json_to("out.json").run();
+    let json = record(&outcome);
+    assert_eq!(number(&json, "/requests"), 400, "{outcome}");
+    assert_eq!([0, 1].map(|host| number(&json, &format!("/hosts/{host}/requests"))), [200, 200]);
+    kit.assert_nothing_left();
+}
+
+/// The agents of a kit that run, by the name of their host.
+fn agents(kit: &Kit, host: &str) -> Vec<Process> {
+    let named = processes_with_env("HOST", host);
+    let ours = kit.leftovers();
+    named.into_iter().filter(|one| ours.contains(one) && one.command.ends_with(" agent")).collect()
+}
+
+#[test]
+fn a_lost_host_ends_the_load_and_what_the_other_did_is_kept() {
+    let (kit, _turn, server) = (kit(), turn(), TestServer::start(&[]));
+    let arguments = "-d 10m -c 4 --load-host ssh://a --load-host ssh://b";
+    let mut running = load(&kit, arguments, &server.url("/")).json_to("out.json").spawn();
+    let said = running.stderr_path();
+    let said = move || fs::read_to_string(&said).unwrap_or_default();
+    running.wait_for("a line of progress", || said().contains(" errors"));
+    let killed = Instant::now();
+    assert!(kill_9(agents(&kit, "b")[0].pid));
+    running.wait_for("a word", || said().contains("load host b was lost"));
+    assert!(killed.elapsed() < Duration::from_secs(30), "within 2 s on a quiet machine");
+    let outcome = running.wait();
+    outcome.assert_status(3);
+    let json = record(&outcome);
+    assert_eq!(json["findings"][0]["code"], "host-lost", "{outcome}");
+    assert!(
+        number(&json, "/completions") > 0
+            && number(&json, "/hosts/0/completions") == number(&json, "/completions")
+    );
+    assert!(json["hosts"][1]["lost"].as_str().unwrap().contains("signal: 9"), "{outcome}");
+    assert!(number(&json, "/hosts/1/reported_when_lost") > 0, "{outcome}");
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn nothing_is_left_after_ctrl_c_or_kill_9() {
+    for kill in [false, true] {
+        let (kit, _turn, server) = (kit(), turn(), TestServer::start(&[]));
+        let arguments = "-d 10m -c 4 --load-host ssh://a --load-host ssh://b";
+        let mut running = load(&kit, arguments, &server.url("/")).json_to("out.json").spawn();
+        let said = running.stderr_path();
+        running.wait_for("a line of progress", || {
+            fs::read_to_string(&said).unwrap_or_default().contains(" errors")
+        });
+        assert_eq!((agents(&kit, "a").len(), agents(&kit, "b").len()), (1, 1));
+        if kill {
+            running.kill_9();
+        } else {
+            running.signal(Signal::INT);
+            let outcome = running.wait();
+            outcome.assert_status(130);
+            let json = record(&outcome);
+            assert!(json["interrupted"] == true && number(&json, "/hosts/1/completions") > 0, "{outcome}");
+        }
+        assert!(
+            wait_until(Duration::from_secs(20), || kit.leftovers().is_empty()),
+            "left: {:?}",
+            kit.leftovers()
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_done_from_load_hosts_is_told() {
+    let kit = kit();
+    let url = "http://192.0.2.1/";
+    load(&kit, "-n 1 -c 1 --load-host ssh://nowhere", url)
+        .run()
+        .assert_status(2)
+        .assert_stderr_has("cannot reach the load host nowhere")
+        .assert_stderr_has("No route to host")
+        .assert_stderr_has("ssh HOST true");
+    let outcome = load(&kit, "-n 1 -c 1 --load-host ssh://a", url).run();
+    outcome
+        .assert_status(2)
+        .assert_stderr_has("is not the load host's loopback")
+        .assert_stderr_has("--allow-target");
+    let url = format!("http://127.0.0.1:{}/", deadheat_testkit::free_port());
+    let outcome = load(&kit, "-n 1 -c 1 --load-host ssh://a", &url).run();
+    outcome.assert_status(2).assert_stderr_has("as load host a sees it");
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn a_program_that_does_not_run_there_is_refused_and_removed() {
+    let kit = kit();
+    stand_in(&kit);
+    let program = Program::of(b"#!/bin/sh\necho 'GLIBC_2.99 not found'\n".to_vec(), VERSION);
+    let target: SshTarget = "ssh://a".parse().unwrap();
+    let arguments: Vec<_> = target.command(&program).get_args().map(ToOwned::to_owned).collect();
+    let mut command = Command::new(kit.path().join("ssh"));
+    command.args(arguments);
+    let host = HostCommand { name: "a".into(), command, program: Some(program) };
+    let error = connect(vec![host]).unwrap_err();
+    assert!(
+        matches!(&error, RemoteError::Foreign { reason, .. } if reason.contains("GLIBC_2.99")),
+        "{error:?}"
+    );
+    assert!(error.remedy().contains("static build"));
+    assert!(copies(&kit).is_empty(), "{:?}", copies(&kit));
+}
