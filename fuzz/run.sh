@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes the parsers: the seeds first, then what libFuzzer makes of them.
 #
-#   fuzz/run.sh [SECONDS [TARGET...]]     each target for SECONDS (20); TARGETs: answer, rate
+#   fuzz/run.sh [SECONDS [TARGET...]]     each target for SECONDS (20); TARGETs: answer, frame, rate
 #
 # Works on the stable toolchain and without cargo-fuzz; libFuzzer itself needs a C++ compiler. What was found in earlier
 # runs is kept in the build folder and used again. An input that breaks something is written to fuzz/artifacts/TARGET.
@@ -12,7 +12,7 @@ build=$(realpath -m "${CARGO_TARGET_DIR:-$(dirname "$0")/../target}")/fuzz
 cd "$(dirname "$0")"
 seconds=${1:-20}
 targets=("${@:2}")
-[ ${#targets[@]} -gt 0 ] || targets=(answer rate)
+[ ${#targets[@]} -gt 0 ] || targets=(answer frame rate)
 host=$(rustc -vV | sed -n 's/^host: //p')
 
 if ! command -v c++ >/dev/null; then

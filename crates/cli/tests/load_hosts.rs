@@ -3,14 +3,15 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deadheat_load::{
-    Arrivals, Backend, Expectation, Limit, LoadSession as _, NullConfig, NullServer, Pacer, Prepared, Rate,
-    Requests, Session, SessionConfig, SliceOrder, request_bytes,
+    Address, Arrivals, Backend, Expectation, Limit, LoadSession as _, NullConfig, NullServer, Pacer,
+    Prepared, Rate, Requests, Session, SessionConfig, SliceOrder, request_bytes,
 };
 use deadheat_remote::frame::{Decoder, encode};
 use deadheat_remote::message::{Order, PROTOCOL, Reply, control_line};
@@ -18,8 +19,8 @@ use deadheat_remote::{
     HostCommand, LoadHosts, Patience, Program, RemoteError, RemoteSession, SshTarget, merge, start_skew,
 };
 use deadheat_testkit::{
-    Invocation, Kit, Outcome, Process, Signal, TestServer, kill_9, processes_with_env, send_signal, turn,
-    wait_until,
+    Host, Invocation, Kit, Outcome, Process, Signal, TestServer, bed_or_skip, kill_9, processes_with_env,
+    send_signal, turn, wait_until,
 };
 use serde_json::Value;
 
@@ -469,4 +470,86 @@ fn a_program_that_does_not_run_there_is_refused_and_removed() {
     );
     assert!(error.remedy().contains("static build"));
     assert!(copies(&kit).is_empty(), "{:?}", copies(&kit));
+}
+
+/// A server on a host of a bed, at this address.
+fn serving(host: &Host, address: Ipv4Addr) -> (NullServer, u16) {
+    let server = host.run_inside(|| {
+        let address = Address::Tcp(SocketAddr::from((address, 0)));
+        NullServer::start(NullConfig { address, ..NullConfig::default() }).unwrap()
+    });
+    let Address::Tcp(at) = server.address().clone() else { panic!("TCP") };
+    (server, at.port())
+}
+
+fn agents_on(host: &Host) -> Vec<Process> {
+    host.processes().into_iter().filter(|one| one.command.ends_with("/deadheat agent")).collect()
+}
+
+#[test]
+fn load_comes_from_hosts_by_ssh_and_goes_where_it_is_allowed_to() {
+    let (bed, kit, _turn) = (bed_or_skip!(3), kit(), turn());
+    let [first, second, third] = bed.hosts() else { panic!("three hosts") };
+    let (_server, port) = serving(third, third.address());
+    let url = format!("http://{}:{port}/", third.address());
+    let load = |more: &[&str], url: &str| {
+        let run =
+            kit.deadheat_inside(&bed, ["load", "-n", "2001", "-c", "6", "--load-host", "ssh://root@h1"]);
+        run.args(more).arg(url).json_to("out.json").run()
+    };
+    let both = ["--load-host", "ssh://h2", "--allow-target", &third.address().to_string()];
+    let outcome = load(&both, &url);
+    assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
+    let json = record(&outcome);
+    assert_eq!(
+        (number(&json, "/outcomes/ok"), number(&json, "/hosts/1/connections")),
+        (2001, 3),
+        "{outcome}"
+    );
+    assert!(wait_until(Duration::from_secs(10), || [first, second]
+        .iter()
+        .all(|host| agents_on(host).is_empty())));
+    load(&both[..2], &url).assert_status(2).assert_stderr_has("is not the load host's loopback");
+    // The loopback of the load host, which nothing but the load host reaches.
+    let (_own, port) = serving(first, Ipv4Addr::LOCALHOST);
+    let outcome = load(&[], &format!("http://localhost:{port}/"));
+    assert_eq!(number(&record(&outcome), "/outcomes/ok"), 2001, "{outcome}");
+}
+
+#[test]
+fn a_host_that_loses_its_sshd_or_its_network_ends_the_load() {
+    let (bed, kit, _turn) = (bed_or_skip!(3), kit(), turn());
+    let [first, second, third] = bed.hosts() else { panic!("three hosts") };
+    let (_server, port) = serving(third, third.address());
+    let url = format!("http://{}:{port}/", third.address());
+    for cut in [false, true] {
+        let victim = if cut { second } else { first };
+        let run = kit.deadheat_inside(&bed, ["load", "-d", "10m", "-c", "4"]);
+        let hosts = ["--load-host", "ssh://h1", "--load-host", "ssh://h2"];
+        // The listening sshd of h1 is gone after the first round.
+        let run = run.args(if cut { &hosts[2..] } else { &hosts[..] });
+        let run = run.args(["--allow-target", &third.address().to_string()]).arg(&url).json_to("out.json");
+        let mut running = run.spawn();
+        let said = running.stderr_path();
+        let said = move || fs::read_to_string(&said).unwrap_or_default();
+        running.wait_for("a line of progress", || said().contains(" errors"));
+        assert_eq!(agents_on(victim).len(), 1, "{:?}", victim.processes());
+        if cut {
+            victim.cut_link()
+        } else {
+            victim.kill_sshd()
+        }
+        running.wait_for("a word", || said().contains("load host h"));
+        let outcome = running.wait();
+        outcome.assert_status(3);
+        assert_eq!(record(&outcome)["findings"][0]["code"], "host-lost", "{outcome}");
+        assert_eq!(outcome.stderr.contains("nothing was heard from load host h2"), cut, "{outcome}");
+        let gone = || [first, second].iter().all(|host| agents_on(host).is_empty());
+        assert!(
+            wait_until(Duration::from_secs(15), gone),
+            "left: {:?} {:?}",
+            agents_on(first),
+            agents_on(second)
+        );
+    }
 }

@@ -106,8 +106,8 @@ impl RemoteError {
             }
             Self::Refused { .. } => "repair that on the load host, and repeat the load",
             Self::Foreign { .. } => {
-                "run the static build of deadheat here (cargo build --release --target x86_64-unknown-linux-musl): it \
-                 runs on any Linux of the same processor architecture"
+                "run the static build of deadheat here (`make static` builds it): it runs on any Linux of the same \
+                 processor architecture"
             }
             Self::Version { .. } => "run the same version on both machines",
             Self::Ended { .. } | Self::Silent { .. } => {

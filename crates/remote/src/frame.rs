@@ -155,6 +155,20 @@ mod tests {
         assert_eq!((decoder.waiting(), decoder.line()), (0, None));
     }
 
+    #[test]
+    fn the_seeds_of_fuzzing_are_messages() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/frame");
+        let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(files.len() >= 10);
+        for file in files {
+            let bytes = std::fs::read(&file).unwrap();
+            let (orders, replies) = (messages::<Order>(&bytes, 100), messages::<Reply>(&bytes, 100));
+            let sound = |count: usize, error: &Option<FrameError>| count > 0 && error.is_none();
+            let any = sound(orders.0.len(), &orders.1) || sound(replies.0.len(), &replies.1);
+            assert!(any, "{}: {orders:?} {replies:?}", file.display());
+        }
+    }
+
     proptest! {
         #[test]
         fn messages_survive_any_cutting(numbers in prop::collection::vec(any::<u64>(), 0..20), piece in 1..40usize) {
