@@ -173,13 +173,13 @@ fn what_the_others_did_is_kept_when_an_agent_is_killed_or_silent() {
 #[test]
 fn hosts_that_cannot_be_used_say_why() {
     let refused = |host: HostCommand| connect(vec![host]).unwrap_err();
-    let version = refused(shell("a", "echo 'deadheat agent 1 9.9.9'; cat > /dev/null"));
+    let version = refused(shell("a", "echo 'deadheat agent 2 9.9.9'; cat > /dev/null"));
     assert_eq!(
         version,
         RemoteError::Version {
             host: "a".into(),
             ours: format!("{PROTOCOL} {VERSION}"),
-            theirs: "1 9.9.9".into()
+            theirs: "2 9.9.9".into()
         }
     );
     let ssh = refused(shell("a", "echo 'ssh: connect to host a port 22: Connection refused' >&2; exit 255"));
@@ -249,7 +249,7 @@ fn an_agent_ends_with_its_channel() {
     assert!(said.contains("nothing was heard from the controlling side for 0.3 s"), "{said}");
 
     let (status, said) = ended(lone_agent(control_line("9.9.9", Duration::from_secs(600)).as_bytes()));
-    assert!(status == Some(2) && said.contains("is of version 1 9.9.9"), "{said}");
+    assert!(status == Some(2) && said.contains("is of version 2 9.9.9"), "{said}");
 
     let (status, said) = ended(lone_agent(b"hello\n"));
     assert!(status == Some(2) && said.contains("deadheat load --help"), "{said}");
@@ -262,7 +262,8 @@ fn an_agent_ends_with_its_channel() {
 fn an_order_that_fails_is_answered_with_its_reason() {
     let greeting = control_line(VERSION, Duration::from_secs(600));
     let order = order(Pacer::Closed, Limit::requests(1));
-    let slice = encode(&Order::Slice { session: 9, order, start_in: Duration::ZERO }).unwrap();
+    let slice = Order::Slice { session: 9, order, start_in: Duration::ZERO, afresh: true };
+    let slice = encode(&slice).unwrap();
     let mut child = lone_agent(&[greeting.as_bytes(), &slice].concat());
     let (mut decoder, mut piece) = (Decoder::default(), [0; 100]);
     let mut output = child.stdout.take().unwrap();
@@ -279,7 +280,10 @@ fn an_order_that_fails_is_answered_with_its_reason() {
         }
     };
     assert_eq!(line, Some(format!("deadheat agent {PROTOCOL} {VERSION}")));
-    assert!(matches!(&reply, Reply::Failed(reason) if reason == "there is no session 9"), "{reply:?}");
+    assert!(
+        matches!(&reply, Reply::Failed { reason, own: true } if reason == "there is no session 9"),
+        "{reply:?}"
+    );
     drop(child.stdin.take());
     child.wait().unwrap();
 }
@@ -468,7 +472,7 @@ fn a_program_that_does_not_run_there_is_refused_and_removed() {
         matches!(&error, RemoteError::Foreign { reason, .. } if reason.contains("GLIBC_2.99")),
         "{error:?}"
     );
-    assert!(error.remedy().contains("static build"));
+    assert!(error.remedy().contains("linux-musl"));
     assert!(copies(&kit).is_empty(), "{:?}", copies(&kit));
 }
 

@@ -136,6 +136,29 @@ pub enum OpenError {
         /// The system's error.
         source: std::io::Error,
     },
+    /// Another machine, which carries the load, could not open its connections.
+    #[error("{reason}")]
+    Elsewhere {
+        /// The reason, with the machine's name.
+        reason: String,
+        /// Whether the machine or the generator there is the reason, and not the server.
+        own: bool,
+    },
+}
+
+impl OpenError {
+    /// Whether the load generator or its machine failed, and not the server.
+    pub fn is_our_own(&self) -> bool {
+        match self {
+            Self::NoConnections | Self::Pin { .. } | Self::Worker(_) => true,
+            // Too many open files, in this process or on the machine.
+            Self::Connect { source, .. } => [Errno::MFILE, Errno::NFILE]
+                .iter()
+                .any(|one| source.raw_os_error() == Some(one.raw_os_error())),
+            Self::Elsewhere { own, .. } => *own,
+            Self::Address { .. } | Self::Backend { .. } => false,
+        }
+    }
 }
 
 /// Why a slice could not run.

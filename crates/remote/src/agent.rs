@@ -15,12 +15,16 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use deadheat_load::{Address, ProgressHandle, Session, StopHandle, exchange_tls};
+use deadheat_host::cgroup::Hierarchy;
+use deadheat_host::monitor::{Monitor, Snapshot};
+use deadheat_load::{Address, Answer, ExchangeError, ProgressHandle, Session, StopHandle, exchange_tls};
 
 use crate::channel::{lock, seconds};
 use crate::frame::encode;
 use crate::input::{Input, Waited};
-use crate::message::{Order, Reply, agent_line, control_version, own_version};
+use crate::message::{
+    Asked, Order, Reply, Seen, Unanswered, Unseen, agent_line, control_version, own_version,
+};
 use crate::writer::Writer;
 
 /// The hidden command that becomes an agent.
@@ -62,6 +66,7 @@ pub fn serve(input: impl Into<OwnedFd>, output: impl Write + Send + 'static, ver
         handles: Arc::clone(&handles),
         writer: writer.clone(),
         running: Arc::default(),
+        watch: None,
     };
     let running = Arc::clone(&worker.running);
     if std::thread::Builder::new().name("orders".into()).spawn(move || worker.run(&orders)).is_err() {
@@ -154,6 +159,13 @@ struct Worker {
     writer: Writer,
     /// The session that last ran a slice.
     running: Arc<Mutex<Option<u32>>>,
+    watch: Option<Watch>,
+}
+
+/// What watches this machine, and since when.
+struct Watch {
+    monitor: Monitor,
+    since: Snapshot,
 }
 
 impl Worker {
@@ -170,9 +182,17 @@ impl Worker {
             // The side that reads has dealt with these.
             Order::Ping(_) | Order::Stop { .. } => None,
             Order::Reach { address, timeout } => Some(Reply::Reached(reach(&address, timeout))),
-            Order::Ask { address, tls, bytes, head, timeout, max_body } => {
-                let answer = exchange_tls(&address, tls.as_ref(), &bytes, head, timeout, max_body);
-                Some(Reply::Answered(answer.map_err(|error| chain(&error))))
+            Order::Ask { asked, timeout, max_body } => Some(Reply::Answered(ask(&asked, timeout, max_body))),
+            Order::Watch { cpus, stalls } => {
+                let mut monitor = Monitor::new(&cpus, &[], &Hierarchy::detect());
+                let unseen = if stalls { monitor.see_stalls() } else { None };
+                let findings = monitor.blind().into_iter().chain(unseen);
+                let findings = findings
+                    .map(|one| Unseen { code: one.code, message: one.message, remedy: one.remedy })
+                    .collect();
+                let since = monitor.moment(0);
+                self.watch = Some(Watch { monitor, since });
+                Some(Reply::Watching(findings))
             }
             Order::Open { session: id, config } => match Session::open(*config) {
                 Ok(session) => {
@@ -181,20 +201,37 @@ impl Worker {
                     self.sessions.insert(id, session);
                     Some(opened)
                 }
-                Err(error) => Some(Reply::Failed(chain(&error))),
+                Err(error) => Some(Reply::Failed { reason: chain(&error), own: error.is_our_own() }),
             },
-            Order::Slice { session: id, order, start_in } => {
+            Order::Slice { session: id, order, start_in, afresh } => {
                 let Some(session) = self.sessions.get_mut(&id) else { return Some(unknown(id)) };
                 *lock(&self.running) = Some(id);
                 let start = arrived + start_in;
+                if let Some(watch) = self.watch.as_mut().filter(|_| afresh) {
+                    watch.since = watch.monitor.moment(0);
+                }
+                let stalled = self.watch.as_ref().and_then(|watch| watch.monitor.stalled());
                 let mut late = Duration::ZERO;
                 let tally = session.slice_after(&order, || {
                     std::thread::sleep(start.saturating_duration_since(Instant::now()));
                     late = Instant::now().saturating_duration_since(start);
                 });
                 Some(match tally {
-                    Ok(tally) => Reply::Done { tally: Box::new(tally), late },
-                    Err(error) => Reply::Failed(chain(&error)),
+                    Ok(tally) => {
+                        let seen = self.watch.as_ref().map(|watch| {
+                            let stalled_share = watch.monitor.stalled_share(stalled);
+                            let now = watch.monitor.moment(0);
+                            let between = watch.monitor.between(&watch.since, &now);
+                            Seen {
+                                steal_share: between.reading.steal_share,
+                                foreign_share: between.reading.foreign_share,
+                                foreign_off: between.foreign_off,
+                                stalled_share,
+                            }
+                        });
+                        Reply::Done { tally: Box::new(tally), late, seen }
+                    }
+                    Err(error) => Reply::failed(chain(&error)),
                 })
             }
             Order::Handicap { session, handicap } => {
@@ -212,13 +249,30 @@ impl Worker {
 }
 
 fn unknown(session: u32) -> Reply {
-    Reply::Failed(format!("there is no session {session}"))
+    Reply::failed(format!("there is no session {session}"))
 }
 
 /// Sends a reply. If it is too large for a frame, the reason goes instead.
 fn reply(writer: &Writer, reply: &Reply) {
-    let frame = encode(reply).or_else(|error| encode(&Reply::Failed(error.to_string())));
+    let frame = encode(reply).or_else(|error| encode(&Reply::failed(error.to_string())));
     writer.send(frame.unwrap_or_default());
+}
+
+/// Sends all requests at once.
+fn ask(asked: &[Asked], timeout: Duration, max_body: usize) -> Vec<Result<Answer, Unanswered>> {
+    let one = |asked: &Asked| {
+        let answer =
+            exchange_tls(&asked.address, asked.tls.as_ref(), &asked.bytes, asked.head, timeout, max_body);
+        answer.map_err(|error| Unanswered {
+            timed_out: matches!(error, ExchangeError::Timeout(_) | ExchangeError::Handshake(_)),
+            reason: chain(&error),
+        })
+    };
+    let lost = |_| Err(Unanswered { reason: "a defect of deadheat".into(), timed_out: false });
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = asked.iter().map(|asked| scope.spawn(move || one(asked))).collect();
+        asking.into_iter().map(|answer| answer.join().unwrap_or_else(lost)).collect()
+    })
 }
 
 fn reach(address: &Address, timeout: Duration) -> Result<(), String> {

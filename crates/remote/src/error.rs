@@ -78,6 +78,8 @@ pub enum RemoteError {
         host: String,
         /// The reason.
         reason: String,
+        /// Whether the host or its generator is the reason, and not the server.
+        own: bool,
     },
     /// There are fewer connections than hosts.
     #[error("{connections} connections cannot be divided over {hosts} load hosts: each needs at least one")]
@@ -106,8 +108,8 @@ impl RemoteError {
             }
             Self::Refused { .. } => "repair that on the load host, and repeat the load",
             Self::Foreign { .. } => {
-                "run the static build of deadheat here (`make static` builds it): it runs on any Linux of the same \
-                 processor architecture"
+                "run a build of deadheat here that needs no other libraries: `cargo build --release --target \
+                 x86_64-unknown-linux-musl` makes one for any Linux on x86_64"
             }
             Self::Version { .. } => "run the same version on both machines",
             Self::Ended { .. } | Self::Silent { .. } => {

@@ -4,15 +4,15 @@
 
 use std::process::Command;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use deadheat_load::{Address, Answer, Progress, Times, TlsSettings};
+use deadheat_load::{Address, Answer, Progress, Times};
 
 use crate::channel::{Channel, Event, Patience, lock, seconds};
 use crate::error::RemoteError;
-use crate::message::{Order, Reply};
+use crate::message::{Asked, Order, Reply, Seen, Unanswered, Unseen};
 use crate::ssh::{Program, SshTarget};
 
 /// How often a silent host is looked for while a reply is awaited.
@@ -45,6 +45,10 @@ pub struct LoadHosts {
     lost: Mutex<Vec<Option<RemoteError>>>,
     patience: Patience,
     sessions: AtomicU32,
+    /// Whether what happens to the machines counts from the next slice on.
+    afresh: AtomicBool,
+    /// What was last seen of each machine.
+    seen: Mutex<Vec<Option<Seen>>>,
 }
 
 impl LoadHosts {
@@ -64,14 +68,16 @@ impl LoadHosts {
                 })
                 .collect();
             let joined = opening.into_iter().map(|(host, one)| {
-                let panicked = |_| Err(RemoteError::Failed { host, reason: "a defect of deadheat".into() });
+                let panicked =
+                    |_| Err(RemoteError::Failed { host, reason: "a defect of deadheat".into(), own: true });
                 one.join().unwrap_or_else(panicked)
             });
             joined.collect()
         });
         let channels = opened.into_iter().collect::<Result<Vec<Channel>, RemoteError>>()?;
-        let lost = Mutex::new(vec![None; channels.len()]);
-        Ok(Self { channels, events: Mutex::new(events), lost, patience, sessions: AtomicU32::new(0) })
+        let (lost, seen) = (Mutex::new(vec![None; channels.len()]), Mutex::new(vec![None; channels.len()]));
+        let (sessions, afresh) = (AtomicU32::new(0), AtomicBool::new(true));
+        Ok(Self { channels, events: Mutex::new(events), lost, patience, sessions, afresh, seen })
     }
 
     /// The hosts' names, in order.
@@ -111,24 +117,65 @@ impl LoadHosts {
         }
     }
 
-    /// Sends one request from the first host, on a connection of its own.
+    /// Sends these requests from the first host at the same moment, each on a connection of its own. The answers are in the same order.
     ///
     /// # Errors
     /// The host is lost. Why the server gave no answer is no error, but the result.
     pub fn ask(
         &self,
-        address: &Address,
-        tls: Option<&TlsSettings>,
-        bytes: &[u8],
-        head: bool,
+        asked: Vec<Asked>,
         timeout: Duration,
         max_body: usize,
-    ) -> Result<Result<Answer, String>, RemoteError> {
-        let (address, tls, bytes) = (address.clone(), tls.cloned(), bytes.to_vec());
-        match self.first(&Order::Ask { address, tls, bytes, head, timeout, max_body })? {
-            Reply::Answered(answer) => Ok(answer),
+    ) -> Result<Vec<Result<Answer, Unanswered>>, RemoteError> {
+        let count = asked.len();
+        match self.first(&Order::Ask { asked, timeout, max_body })? {
+            Reply::Answered(answers) if answers.len() == count => Ok(answers),
             other => Err(self.unexpected(0, &other)),
         }
+    }
+
+    /// From now on, each host watches what other programs and the hypervisor do to these of its CPUs, or to all if none is named; with
+    /// `stalls` also for how long they stand still. Returns what a host cannot see, with its name.
+    ///
+    /// # Errors
+    /// A host is lost.
+    pub fn watch(&self, cpus: &[usize], stalls: bool) -> Result<Vec<(&str, Unseen)>, RemoteError> {
+        let hosts: Vec<usize> = (0..self.count()).collect();
+        for host in &hosts {
+            self.send(*host, &Order::Watch { cpus: cpus.to_vec(), stalls })?;
+        }
+        let mut unseen = Vec::new();
+        for (host, reply) in self.gather(&hosts, &mut || {}).into_iter().enumerate() {
+            match reply? {
+                Reply::Watching(findings) => {
+                    unseen.extend(findings.into_iter().map(|one| (self.channels[host].name.as_str(), one)));
+                }
+                other => return Err(self.unexpected(host, &other)),
+            }
+        }
+        Ok(unseen)
+    }
+
+    /// What was last seen of each machine: its name, and what happened to it since [`Self::count_afresh`].
+    pub fn seen(&self) -> Vec<(&str, Seen)> {
+        let seen = lock(&self.seen);
+        let all = self.channels.iter().zip(&*seen);
+        all.filter_map(|(channel, seen)| Some((channel.name.as_str(), (*seen)?))).collect()
+    }
+
+    /// What happens to the machines counts from the next slice on.
+    pub fn count_afresh(&self) {
+        self.afresh.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the next slice begins to count; the one after it does not.
+    pub(crate) fn take_afresh(&self) -> bool {
+        self.afresh.swap(false, Ordering::Relaxed)
+    }
+
+    /// Keeps what was seen of a machine.
+    pub(crate) fn keep_seen(&self, host: usize, seen: Option<Seen>) {
+        lock(&self.seen)[host] = seen;
     }
 
     /// A number for a new session.
@@ -173,8 +220,9 @@ impl LoadHosts {
         let events = lock(&self.events);
         let mut told = false;
         loop {
-            let bad =
-                |one: &Option<Result<Reply, RemoteError>>| matches!(one, Some(Err(_) | Ok(Reply::Failed(_))));
+            let bad = |one: &Option<Result<Reply, RemoteError>>| {
+                matches!(one, Some(Err(_) | Ok(Reply::Failed { .. })))
+            };
             if !told && replies.iter().any(bad) {
                 failed();
                 told = true;
@@ -212,10 +260,10 @@ impl LoadHosts {
                 replies[place].get_or_insert(result);
             }
         }
-        let unfinished = || RemoteError::Failed { host: String::new(), reason: "no reply".into() };
+        let unfinished = || RemoteError::Failed { host: String::new(), reason: "no reply".into(), own: true };
         let named = |(place, reply): (usize, Option<Result<Reply, RemoteError>>)| match reply {
-            Some(Ok(Reply::Failed(reason))) => {
-                Err(RemoteError::Failed { host: self.channels[hosts[place]].name.clone(), reason })
+            Some(Ok(Reply::Failed { reason, own })) => {
+                Err(RemoteError::Failed { host: self.channels[hosts[place]].name.clone(), reason, own })
             }
             Some(other) => other,
             None => Err(unfinished()),
@@ -231,7 +279,8 @@ impl LoadHosts {
             Reply::Answered(_) => "answered",
             Reply::Opened { .. } => "opened",
             Reply::Done { .. } => "done",
-            Reply::Failed(_) => "failed",
+            Reply::Watching(_) => "watching",
+            Reply::Failed { .. } => "failed",
         };
         RemoteError::Channel {
             host: self.channels[host].name.clone(),

@@ -11,7 +11,7 @@ use deadheat_load::{Address, Answer, Backend, Progress, SessionConfig, SliceOrde
 use serde::{Deserialize, Serialize};
 
 /// The version of the messages. It changes with any change of them or of what they contain.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// The beginning of an agent's first line.
 const AGENT: &str = "deadheat agent ";
@@ -30,17 +30,11 @@ pub enum Order {
         /// How long the attempt may take.
         timeout: Duration,
     },
-    /// Send one request on a connection of its own.
+    /// Send these requests at the same moment, each on a connection of its own.
     Ask {
-        /// Where to.
-        address: Address,
-        /// Whether and how the connection is encrypted.
-        tls: Option<TlsSettings>,
-        /// The bytes of the request.
-        bytes: Vec<u8>,
-        /// Whether it is a HEAD request.
-        head: bool,
-        /// How long the answer may take.
+        /// The requests.
+        asked: Vec<Asked>,
+        /// How long each answer may take.
         timeout: Duration,
         /// The longest body, in bytes.
         max_body: usize,
@@ -60,6 +54,8 @@ pub enum Order {
         order: SliceOrder,
         /// When to start, counted from the arrival of this order.
         start_in: Duration,
+        /// Whether what happens to the machine counts from here.
+        afresh: bool,
     },
     /// Add this much work to each request.
     Handicap {
@@ -78,6 +74,59 @@ pub enum Order {
         /// The session.
         session: u32,
     },
+    /// From now on, watch what other programs and the hypervisor do to these CPUs, or to all if none is named.
+    Watch {
+        /// The CPUs.
+        cpus: Vec<usize>,
+        /// Whether to watch for how long they stand still.
+        stalls: bool,
+    },
+}
+
+/// One request of [`Order::Ask`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Asked {
+    /// Where to.
+    pub address: Address,
+    /// Whether and how the connection is encrypted.
+    pub tls: Option<TlsSettings>,
+    /// The bytes of the request.
+    pub bytes: Vec<u8>,
+    /// Whether it is a HEAD request.
+    pub head: bool,
+}
+
+/// Why there is no answer to a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unanswered {
+    /// The reason in words.
+    pub reason: String,
+    /// Whether the answer took too long.
+    pub timed_out: bool,
+}
+
+/// What an agent cannot see of its machine, as a finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unseen {
+    /// The finding's code.
+    pub code: String,
+    /// What cannot be seen.
+    pub message: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// What other programs and the hypervisor did to the watched CPUs of an agent's machine.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Share of the time that the hypervisor took, 0 to 1, since the last order that began afresh.
+    pub steal_share: f64,
+    /// Share of the time that other programs used since then; none if it cannot be read.
+    pub foreign_share: Option<f64>,
+    /// How far the share of other programs may be off, because of the clock's resolution.
+    pub foreign_off: f64,
+    /// For which share of this slice the CPU that stood still the longest did; none if nobody watches.
+    pub stalled_share: Option<f64>,
 }
 
 /// What an agent answers. Each order but `Handicap`, `Stop` and `Close` has one reply, and they come in order; only a
@@ -93,8 +142,8 @@ pub enum Reply {
     },
     /// Whether something listens at the address; with the reason if not.
     Reached(Result<(), String>),
-    /// The answer to a single request, or why there is none.
-    Answered(Result<Answer, String>),
+    /// The answers to requests, in the same order, or why there are none.
+    Answered(Vec<Result<Answer, Unanswered>>),
     /// The session is open.
     Opened {
         /// The interface to the operating system that it uses.
@@ -108,9 +157,18 @@ pub enum Reply {
         tally: Box<Tally>,
         /// How much later than ordered it began.
         late: Duration,
+        /// What happened to the machine, if it is watched.
+        seen: Option<Seen>,
     },
-    /// The order failed, with the reason.
-    Failed(String),
+    /// The order failed.
+    Failed {
+        /// The reason.
+        reason: String,
+        /// Whether the agent or its machine is the reason, and not the server.
+        own: bool,
+    },
+    /// The CPUs are watched.
+    Watching(Vec<Unseen>),
 }
 
 /// The first line that an agent writes.
@@ -123,7 +181,7 @@ pub fn control_line(version: &str, deadline: Duration) -> String {
     format!("{CONTROL}{PROTOCOL} {version} {}\n", deadline.as_millis())
 }
 
-/// Protocol and version in an agent's first line, such as `1 0.1.0`; `None` for any other line.
+/// Protocol and version in an agent's first line, such as `2 0.1.0`; `None` for any other line.
 pub fn agent_version(line: &str) -> Option<&str> {
     line.strip_prefix(AGENT)
 }
@@ -137,6 +195,13 @@ pub fn control_version(line: &str) -> Option<(&str, Duration)> {
 /// Protocol and version of this side, as both lines write them.
 pub fn own_version(version: &str) -> String {
     format!("{PROTOCOL} {version}")
+}
+
+impl Reply {
+    /// The agent or its machine could not do it.
+    pub fn failed(reason: impl Into<String>) -> Self {
+        Self::Failed { reason: reason.into(), own: true }
+    }
 }
 
 #[cfg(test)]

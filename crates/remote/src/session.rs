@@ -171,13 +171,14 @@ impl RemoteSession {
         let farthest = ways.iter().copied().max().unwrap_or_default();
         let lead = if hosts.len() > 1 { LEAD } else { Duration::ZERO };
         let start_in: Vec<Duration> = ways.iter().map(|way| farthest - *way + lead).collect();
+        let afresh = self.hosts.take_afresh();
         let begun = Instant::now();
         let sent: Vec<(Duration, Option<RemoteError>)> = hosts
             .iter()
             .map(|host| {
                 let (session, order, start_in) = (self.id, order.clone(), start_in[*host]);
                 let sent = begun.elapsed();
-                (sent, self.hosts.send(*host, &Order::Slice { session, order, start_in }).err())
+                (sent, self.hosts.send(*host, &Order::Slice { session, order, start_in, afresh }).err())
             })
             .collect();
         if sent.iter().any(|(_, error)| error.is_some()) {
@@ -189,11 +190,14 @@ impl RemoteSession {
             let reply = match error {
                 Some(error) => Err(error),
                 None => replies.next().unwrap_or_else(|| {
-                    Err(RemoteError::Failed { host: String::new(), reason: "no reply".into() })
+                    Err(RemoteError::Failed { host: String::new(), reason: "no reply".into(), own: true })
                 }),
             };
             let (result, late) = match reply {
-                Ok(Reply::Done { tally, late }) => (Ok(*tally), late),
+                Ok(Reply::Done { tally, late, seen }) => {
+                    self.hosts.keep_seen(host, seen);
+                    (Ok(*tally), late)
+                }
                 Ok(other) => (Err(self.hosts.unexpected(host, &other)), Duration::ZERO),
                 Err(error) => (Err(error), Duration::ZERO),
             };

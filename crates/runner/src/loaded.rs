@@ -12,7 +12,6 @@ use deadheat_load::{
 };
 use deadheat_record::{Experiment, Outcomes, Plan, ScenarioPlan};
 use hdrhistogram::Histogram;
-use rustix::io::Errno;
 
 use crate::ask::LoadGenerator;
 use crate::launcher::ReadyContender;
@@ -63,14 +62,7 @@ impl LoadError {
     /// Whether the load generator or its machine failed, independent of the contender.
     pub(crate) fn is_our_own(&self) -> bool {
         match self {
-            Self::Open { source, .. } => match source {
-                OpenError::NoConnections | OpenError::Pin { .. } | OpenError::Worker(_) => true,
-                // Too many open files, in this process or on the machine.
-                OpenError::Connect { source, .. } => [Errno::MFILE, Errno::NFILE]
-                    .iter()
-                    .any(|one| source.raw_os_error() == Some(one.raw_os_error())),
-                _ => false,
-            },
+            Self::Open { source, .. } => source.is_our_own(),
             Self::Slice { .. } => true,
             Self::Freeze { .. } => false,
             Self::Rate { .. } => true,

@@ -1,6 +1,6 @@
 //! Tests the gates of a lone load at and near their limits.
 
-use deadheat_record::{Ceiling, LittlesLaw, LoadFault, LoadTimes, Outcomes, Severity};
+use deadheat_record::{Ceiling, LittlesLaw, LoadFault, LoadHost, LoadTimes, Outcomes, Severity};
 
 use super::load_fixture::{closed, from_hosts, open, same};
 use super::*;
@@ -67,6 +67,7 @@ fn cases() -> Vec<Case> {
     cases.extend(of_answers());
     cases.extend(of_generator());
     cases.extend(of_sums());
+    cases.extend(of_hosts());
     cases
 }
 
@@ -186,6 +187,16 @@ fn of_sums() -> Vec<Case> {
             }),
             invalid("percentiles"),
         ),
+    ]
+}
+
+fn of_hosts() -> Vec<Case> {
+    let second = |change: fn(&mut LoadHost)| with(from_hosts(), |record| change(&mut record.hosts[1]));
+    vec![
+        ("two hosts", from_hosts(), vec![]),
+        ("a host 20 % slower", second(|host| host.throughput_rps = Some(8_001.0)), vec![]),
+        ("a host 21 % slower", second(|host| host.throughput_rps = Some(7_900.0)), warns("hosts-differ")),
+        ("a host lost", second(|host| host.lost = Some("load host b was lost".into())), invalid("host-lost")),
     ]
 }
 

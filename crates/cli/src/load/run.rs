@@ -12,6 +12,7 @@ use deadheat_load::{
     Address, Answer, ExchangeError, Limit, OpenError, ProgressHandle, Requests, Session, SessionConfig,
     SessionError, SliceOrder, StopHandle, Tally, Times, TlsSettings, exchange_tls,
 };
+use deadheat_remote::message::Asked;
 use deadheat_remote::{
     HostCommand, HostSlice, LoadHosts, Part, Patience, Program, RemoteError, RemoteSession, merge, start_skew,
 };
@@ -122,9 +123,12 @@ impl Connected {
                 None => {
                     exchange_tls(address, tls, &bytes, head, timeout, MAX_BODY).map_err(|error| chain(&error))
                 }
-                Some(hosts) => hosts
-                    .ask(address, tls, &bytes, head, timeout, MAX_BODY)
-                    .map_err(|error| error.to_string())?,
+                Some(hosts) => {
+                    let asked = Asked { address: address.clone(), tls: tls.cloned(), bytes, head };
+                    let answers = hosts.ask(vec![asked], timeout, MAX_BODY);
+                    let mut answers = answers.map_err(|error| error.to_string())?;
+                    answers.remove(0).map_err(|unanswered| unanswered.reason)
+                }
             }
         };
         unless(stopped, exchange).unwrap_or_else(|| Err(ExchangeError::Timeout(timeout).to_string()))
@@ -321,6 +325,10 @@ fn watched(
                 std::thread::park_timeout(GLANCE);
             }
         }
+        // A slice ends soon after a host is lost.
+        if let Some(trouble) = &mut trouble {
+            trouble.tell(show);
+        }
         // A panic of that thread is reported as a lost worker.
         slice.join().unwrap_or(Err(SessionError::WorkerLost))
     })
@@ -388,7 +396,8 @@ fn opening(plan: &LoadPlan, error: &OpenError) -> UsageError {
         OpenError::Address { .. } => "name a socket with a shorter path".into(),
         OpenError::Pin { .. } => "name CPUs with --cpus that this process may use".into(),
         OpenError::Backend { .. } => "leave --backend out, or use --backend epoll".into(),
-        OpenError::NoConnections | OpenError::Worker(_) => {
+        // Load hosts report their errors themselves.
+        OpenError::NoConnections | OpenError::Worker(_) | OpenError::Elsewhere { .. } => {
             "ask for fewer connections (-c) or threads (-t), or raise the limits of this process (ulimit -a)"
                 .into()
         }
