@@ -28,8 +28,8 @@ pub use condition::{ConditionPlace, ConditionResult};
 pub use derive::accepting;
 pub use error::AnalysisError;
 pub use report::{
-    Climb, CollectorResult, Comparison, ContenderResult, ContenderSummary, EdgeCache, EdgeUser, Ended,
-    EpochFigures, Figure, Fit, FunctionGain, Gains, GateReading, GateWord, LadderResult, LadderStep,
+    CalledGain, Climb, CollectorResult, Comparison, ContenderResult, ContenderSummary, EdgeCache, EdgeUser,
+    Ended, EpochFigures, Figure, Fit, FunctionGain, Gains, GateReading, GateWord, LadderResult, LadderStep,
     LatencyShift, ParitySummary, ProfileResult, Ranked, Ranking, Report, ScenarioResult, ShiftPoint,
     SweepResult, schema_json,
 };

@@ -380,7 +380,9 @@ pub struct Gains {
     pub functions: Vec<FunctionGain>,
 }
 
-/// One function that takes more CPU time per request than in the baseline. All times are of the function itself, without what it called.
+/// One function that takes more CPU time per request than in the baseline. Times of a function of the contender's own code include the runtime,
+/// the libraries and the kernel that it calls, up to the next function of its own code. Times of any other function are of the function itself, where no
+/// function of the contender's own code called it. So each moment counts for one function.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionGain {
     /// Its name.
@@ -399,6 +401,21 @@ pub struct FunctionGain {
     pub gained_ns: f64,
     /// The gain as a share of all CPU time per request of the contender, 0 to 1.
     pub share: f64,
+    /// The part of the gain in the function itself, in nanoseconds.
+    #[serde(default)]
+    pub own_gained_ns: f64,
+    /// The function of the runtime, a library or the kernel that it called and in which most of its gain is; absent if more of it is in the function itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called: Option<CalledGain>,
+}
+
+/// The part of a function's gain that is in one of the functions that it called, with everything that this one called in turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CalledGain {
+    /// The name of the called function.
+    pub function: String,
+    /// This part of the gain, in nanoseconds.
+    pub gained_ns: f64,
 }
 
 /// Why a scenario ended.

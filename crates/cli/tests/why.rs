@@ -18,6 +18,17 @@ http.createServer((request, answer) => {
 }).listen(Number(process.env.PORT), "127.0.0.1");
 "#;
 
+/// Its planted function spends nearly all of its time in functions of V8.
+const NODE_PARSES: &str = r#"
+import http from "node:http";
+const times = Number(process.argv[2]);
+const text = JSON.stringify(Array.from({ length: 500 }, (_, id) => ({ id, name: `item ${id}` })));
+function planted() { let seen = 0; for (let i = 0; i < times; i += 1) seen += JSON.parse(text).length; return seen; }
+http.createServer((request, answer) => {
+  answer.end(times > 0 && planted() === 0.5 ? "never" : "the same");
+}).listen(Number(process.env.PORT), "127.0.0.1");
+"#;
+
 const NATIVE: &str = r#"
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -108,6 +119,22 @@ fn a_planted_function_of_node_is_named_with_its_place() {
         (&gains["functions"][0]["file"], &gains["functions"][0]["line"]),
         (&"server.mjs".into(), &4.into())
     );
+}
+
+#[test]
+fn a_function_that_spends_its_time_in_the_runtime_is_named_and_not_the_runtime() {
+    let (kit, _turn) = (kit(), turn());
+    let Some(node) = node() else { skip_loudly!("Node.js is not here: run `make setup`") };
+    kit.file("server.mjs", NODE_PARSES);
+    let Some(gains) = profiled(&kit, &format!("{} server.mjs", quote(node.to_str().unwrap())), 10) else {
+        skip_loudly!("the kernel does not let deadheat sample stacks");
+    };
+    assert_planted(&gains);
+    let planted = &gains["functions"][0];
+    let [gained, own] = ["gained_ns", "own_gained_ns"].map(|name| planted[name].as_f64().unwrap());
+    assert!(own < gained / 2.0, "{gains}");
+    assert!(planted["called"]["function"].as_str().unwrap().contains("JsonParse"), "{gains}");
+    assert!(planted["called"]["gained_ns"].as_f64().unwrap() > gained / 2.0, "{gains}");
 }
 
 #[test]

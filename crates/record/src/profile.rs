@@ -135,6 +135,9 @@ pub struct Function {
     /// Samples in the function itself, without what it called.
     #[serde(default)]
     pub own: u64,
+    /// Whether its name or its place tells that it belongs to a runtime, a library or the kernel, and not to the contender's own code.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub library: bool,
 }
 
 impl Record {

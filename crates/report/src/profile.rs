@@ -3,7 +3,7 @@
 //! Owns: which counts are shown, and how a function is named. Must not know: where they are shown.
 
 use deadheat_analysis::number::{self, three_digits, time_ns};
-use deadheat_analysis::{Gains, ProfileResult};
+use deadheat_analysis::{FunctionGain, Gains, ProfileResult};
 
 /// The source of the numbers.
 pub(crate) const ABOUT: &str = "where CPU time goes, from a separate diagnostic pass with each contender alone; all other figures were measured without it";
@@ -24,6 +24,15 @@ pub(crate) fn gained(one: &Gains) -> String {
 /// What follows if no function gained time.
 pub(crate) fn unexplained(one: &Gains) -> &'static str {
     if one.functions.is_empty() { "; no function gained more than chance explains" } else { "" }
+}
+
+/// What the times of the functions that gained most include.
+pub(crate) const COUNTED: &str = "a function of your own code counts with the runtime, libraries and kernel that it calls; any other function counts alone";
+
+/// The called function in which most of a gain is, and how much; empty if more of it is in the function itself.
+pub(crate) fn called(one: &FunctionGain) -> String {
+    let called = one.called.as_ref();
+    called.map_or_else(String::new, |called| format!("{} in {}", time_ns(called.gained_ns), called.function))
 }
 
 /// The place of a function in the source, or the file of code without a name; empty if unknown.

@@ -3,10 +3,10 @@
 use crate::fixture::{Race, Racer, difference, joined};
 use deadheat_analysis::Report;
 use deadheat_record::{
-    Axis, End, Experiment, Finding, Metric, Objective, PeakEnd, PeakSeen, Record, Rung, SweepPoint,
-    VerdictWord,
+    Axis, End, Experiment, ExternalReading, Finding, Function, Metric, Objective, PeakEnd, PeakSeen,
+    ProfilePass, ProfileUsage, Record, Rung, Stacks, SweepPoint, VerdictWord,
 };
-use deadheat_report::{Style, terminal};
+use deadheat_report::{Style, markdown, terminal};
 
 const NARROW: Style = Style { color: false, width: 80, unicode: true };
 const WIDE: Style = Style { width: 160, ..NARROW };
@@ -313,4 +313,50 @@ fn hostile_names_are_data() {
         |c: char| c != '\n' && (c.is_control() || ('\u{2066}'..='\u{2069}').contains(&c) || c == '\u{202e}');
     assert!(!text.contains(acts), "{text:?}");
     insta::assert_snapshot!(text);
+}
+
+/// A pass of 1,000 requests in which each sample is 1 us of CPU time. `handle` calls the runtime; `planted` does so only if it has samples.
+fn profile(contender: &str, planted: u64) -> ProfilePass {
+    let function = |name: &str, own: u64, line: Option<u32>| Function {
+        name: name.into(),
+        file: line.map(|_| "server.mjs".into()),
+        line,
+        own,
+        library: line.is_none(),
+    };
+    let samples = 9_000 + planted;
+    let functions = vec![
+        function("handle", 2_000, Some(9)),
+        function("Builtin_JsonParse", 3_000 + planted / 10 * 9, None),
+        function("epoll_wait", 4_000, None),
+        function("planted", planted / 10, Some(3)),
+    ];
+    let calls = vec![
+        (None, 0, 5_000 + planted),
+        (Some(0), 1, 3_000),
+        (None, 2, 4_000),
+        (Some(0), 3, planted),
+        (Some(3), 1, planted / 10 * 9),
+    ];
+    ProfilePass {
+        scenario: "closed-64".into(),
+        contender: contender.into(),
+        rate_per_s: 200.0,
+        load_ns: 5_000_000_000,
+        external: ExternalReading::default(),
+        requests: 1_000,
+        used: ProfileUsage { cpu_ns: samples * 1_000, ..ProfileUsage::default() },
+        stacks: Stacks { event: "cycles".into(), samples, functions, calls, ..Stacks::default() },
+    }
+}
+
+#[test]
+fn where_cpu_time_goes() {
+    let mut record = two().record();
+    record.profiles = vec![profile("node", 0), profile("bun", 8_000)];
+    insta::assert_snapshot!(both(&record));
+    let text = markdown(&Report::of(&record).unwrap());
+    let row =
+        "| `planted server.mjs:3` | 0 ns | 8.00 µs | 8.00 µs | 47.1 % | 7.20 µs in Builtin&#95;JsonParse |";
+    assert!(text.contains(row), "{text}");
 }

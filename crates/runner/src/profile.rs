@@ -318,8 +318,8 @@ mod tests {
         let function = |(file, own): (&str, u64)| Function {
             name: Stacks::UNNAMED.into(),
             file: Some(file.into()),
-            line: None,
             own,
+            ..Function::default()
         };
         Stacks { samples, unnamed, functions: files.map(function).into(), ..Stacks::default() }
     }

@@ -5,15 +5,24 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use deadheat_record::{Function, ProfilePass, Record};
+use deadheat_record::{Function, ProfilePass, Record, Stacks};
 
-use crate::report::{FunctionGain, Gains, ProfileResult};
+use crate::report::{CalledGain, FunctionGain, Gains, ProfileResult};
 use crate::series;
 
 /// The number of functions that are named.
 const MOST_FUNCTIONS: usize = 5;
 /// A gain counts if it is at least this many times its standard error. Among the hundreds of functions of a program, chance alone reaches 3.
 const CLEAR: f64 = 4.0;
+/// Beginnings of the names of functions through which V8 passes from JavaScript to the function that JavaScript calls.
+const STEPS: [&str; 6] = [
+    "Builtins_CEntry",
+    "Builtins_Call",
+    "Builtins_Construct",
+    "Builtins_Interpreter",
+    "v8::internal::Builtin_HandleApiCall",
+    "v8::internal::(anonymous namespace)::HandleApiCallHelper",
+];
 
 /// One entry per profiled contender, in plan order.
 pub(crate) fn of(record: &Record, scenario: &str) -> Vec<ProfileResult> {
@@ -59,16 +68,22 @@ pub(crate) fn gains(record: &Record, scenario: &str) -> Vec<Gains> {
 fn between(baseline: &ProfilePass, contender: &ProfilePass) -> Gains {
     let (before, after) = (per_function(baseline), per_function(contender));
     let keys: BTreeSet<&Key> = before.keys().chain(after.keys()).collect();
-    let nothing = Own::default();
+    let nothing = Spent::default();
     let (before_ns, after_ns) = (sample_ns(baseline), sample_ns(contender));
     let total_ns = contender.used.cpu_ns as f64 / contender.requests as f64;
     let mut functions: Vec<FunctionGain> = keys
         .into_iter()
         .filter_map(|key| {
             let (then, now) = (before.get(key).unwrap_or(&nothing), after.get(key).unwrap_or(&nothing));
-            let [then_ns, now_ns] = [then.samples * before_ns, now.samples * after_ns];
+            let [then_ns, now_ns] = [then.samples() * before_ns, now.samples() * after_ns];
             let gained_ns = now_ns - then_ns;
             let error_ns = (then_ns * before_ns + now_ns * after_ns).sqrt();
+            let own_gained_ns = now.own * after_ns - then.own * before_ns;
+            let called = now.called.iter().map(|(name, samples)| CalledGain {
+                function: name.clone(),
+                gained_ns: samples * after_ns - then.called.get(name).unwrap_or(&0.0) * before_ns,
+            });
+            let most = called.max_by(|one, other| one.gained_ns.total_cmp(&other.gained_ns));
             (gained_ns > CLEAR * error_ns).then(|| FunctionGain {
                 function: key.0.clone(),
                 file: now.file.clone(),
@@ -77,6 +92,8 @@ fn between(baseline: &ProfilePass, contender: &ProfilePass) -> Gains {
                 contender_ns: now_ns,
                 gained_ns,
                 share: gained_ns / total_ns,
+                own_gained_ns,
+                called: most.filter(|most| most.gained_ns > own_gained_ns),
             })
         })
         .collect();
@@ -107,21 +124,97 @@ fn key(function: &Function) -> Key {
     (function.name.clone(), function.file.clone().filter(|_| function.line.is_some()))
 }
 
-/// Samples in a function, with its place in the source.
+/// The samples that count for a function, with its place in the source.
 #[derive(Default)]
-struct Own {
-    samples: f64,
+struct Spent {
+    /// In the function itself.
+    own: f64,
+    /// In code that is not the contender's own: by the name of the function that this one called.
+    called: BTreeMap<String, f64>,
     file: Option<String>,
     line: Option<u32>,
 }
 
-fn per_function(pass: &ProfilePass) -> BTreeMap<Key, Own> {
-    let mut all: BTreeMap<Key, Own> = BTreeMap::new();
-    for function in pass.stacks.functions.iter().filter(|one| one.own > 0) {
-        let own = all.entry(key(function)).or_default();
-        own.samples += function.own as f64;
-        own.file = own.file.take().or_else(|| function.file.clone());
-        own.line = own.line.or(function.line);
+impl Spent {
+    fn samples(&self) -> f64 {
+        self.own + self.called.values().sum::<f64>()
+    }
+}
+
+/// Divides the samples among the functions, each sample to one: to the innermost function of the contender's own code in its stack. If there is
+/// none, to the function that ran.
+fn per_function(pass: &ProfilePass) -> BTreeMap<Key, Spent> {
+    let Stacks { functions, calls, samples, .. } = &pass.stacks;
+    let mut all: BTreeMap<Key, Spent> = BTreeMap::new();
+    // What is not yet counted of the samples in each function itself, and of all.
+    let mut left: Vec<f64> = functions.iter().map(|one| one.own as f64).collect();
+    let mut left_of_all = *samples as f64;
+    for (call, itself) in own_calls(functions, calls).into_iter().zip(itself(calls)) {
+        let Some(OwnCall { function, ran, called }) = call else { continue };
+        let spent = all.entry(key(&functions[function])).or_default();
+        match called {
+            None => spent.own += itself,
+            Some(called) => *spent.called.entry(functions[called].name.clone()).or_default() += itself,
+        }
+        left[ran] = (left[ran] - itself).max(0.0);
+        left_of_all -= itself;
+    }
+    // The tree of calls omits small entries, whose samples count for their callers above. So what is left of all is less than the sum over functions.
+    let sum: f64 = left.iter().sum();
+    let share = if sum > 0.0 { (left_of_all / sum).clamp(0.0, 1.0) } else { 0.0 };
+    for (function, left) in functions.iter().zip(left) {
+        if left > 0.0 {
+            all.entry(key(function)).or_default().own += left * share;
+        }
+        if let Some(spent) = all.get_mut(&key(function)) {
+            spent.file = spent.file.take().or_else(|| function.file.clone());
+            spent.line = spent.line.or(function.line);
+        }
+    }
+    all
+}
+
+/// For each entry of a tree of calls, the number of samples in its function itself.
+fn itself(calls: &[(Option<usize>, usize, u64)]) -> Vec<f64> {
+    let mut itself: Vec<u64> = calls.iter().map(|(_, _, samples)| *samples).collect();
+    for (caller, _, samples) in calls {
+        if let Some(above) = caller.and_then(|caller| itself.get_mut(caller)) {
+            *above = above.saturating_sub(*samples);
+        }
+    }
+    itself.into_iter().map(|samples| samples as f64).collect()
+}
+
+/// A call of or from the contender's own code. Functions are given by their index.
+#[derive(Clone, Copy)]
+struct OwnCall {
+    /// The innermost function of the contender's own code.
+    function: usize,
+    /// The function that runs.
+    ran: usize,
+    /// What the contender's own code called, if it is not the one that runs.
+    called: Option<usize>,
+}
+
+/// Whether V8 passes through this function to call another one.
+fn is_step(name: &str) -> bool {
+    STEPS.iter().any(|start| name.starts_with(start))
+}
+
+/// For each entry of a tree of calls, the contender's own code in it; none if there is none.
+fn own_calls(functions: &[Function], calls: &[(Option<usize>, usize, u64)]) -> Vec<Option<OwnCall>> {
+    let mut all: Vec<Option<OwnCall>> = Vec::new();
+    for (caller, ran, _) in calls {
+        let ran = *ran;
+        let above = caller.and_then(|caller| all.get(caller).copied().flatten());
+        all.push(functions.get(ran).and_then(|function| match (function.library, above) {
+            (false, _) => Some(OwnCall { function: ran, ran, called: None }),
+            (true, Some(above)) => {
+                let called = above.called.filter(|called| !is_step(&functions[*called].name));
+                Some(OwnCall { ran, called: Some(called.unwrap_or(ran)), ..above })
+            }
+            (true, None) => None,
+        }));
     }
     all
 }
@@ -181,7 +274,7 @@ fn known_calls(pass: &ProfilePass) -> KnownCalls {
 
 #[cfg(test)]
 mod tests {
-    use deadheat_record::{ProfileUsage, Stacks};
+    use deadheat_record::ProfileUsage;
 
     use super::*;
 
@@ -224,6 +317,80 @@ mod tests {
         assert!(between(&before, &before).functions.is_empty());
     }
 
+    /// A profile with functions of libraries, which are those with a name in capitals.
+    fn mixed(
+        contender: &str,
+        functions: &[(&str, u64)],
+        calls: &[(Option<usize>, usize, u64)],
+    ) -> ProfilePass {
+        let mut pass = pass(contender, functions, calls);
+        for one in &mut pass.stacks.functions {
+            one.library = one.name.starts_with(char::is_uppercase);
+        }
+        pass
+    }
+
+    #[test]
+    fn time_in_libraries_counts_for_the_function_of_the_contenders_own_code_that_called_them() {
+        let functions = [("serve", 400), ("PARSE", 1_000), ("COPY", 600), ("COLLECT", 500)];
+        let before = mixed(
+            "a",
+            &functions,
+            &[(None, 0, 2_000), (Some(0), 1, 1_600), (Some(1), 2, 600), (None, 3, 500)],
+        );
+        // `planted` parses too, and `COPY` is called by both.
+        let functions =
+            [("serve", 400), ("PARSE", 3_500), ("COPY", 2_100), ("COLLECT", 900), ("planted", 100)];
+        let after = mixed(
+            "b",
+            &functions,
+            &[
+                (None, 0, 6_100),
+                (Some(0), 1, 1_600),
+                (Some(1), 2, 600),
+                (Some(0), 4, 4_100),
+                (Some(3), 1, 4_000),
+                (Some(4), 2, 1_500),
+                (None, 3, 900),
+            ],
+        );
+        let found = between(&before, &after);
+        let names: Vec<(&str, f64)> =
+            found.functions.iter().map(|one| (one.function.as_str(), one.gained_ns)).collect();
+        assert_eq!(names, [("planted", 41_000.0), ("COLLECT", 4_000.0)], "each sample counts once");
+        assert_eq!(found.gained_ns, 45_000.0);
+        let planted = &found.functions[0];
+        let called = planted.called.as_ref().unwrap();
+        assert_eq!(
+            (called.function.as_str(), called.gained_ns, planted.own_gained_ns),
+            ("PARSE", 40_000.0, 1_000.0)
+        );
+        assert_eq!((&found.functions[1].called, found.functions[1].own_gained_ns), (&None, 4_000.0));
+    }
+
+    #[test]
+    fn what_v8_passes_through_is_not_what_the_code_called() {
+        let functions =
+            [("planted", 10), ("Builtins_CEntry_Return1", 5), ("Builtin_JsonParse", 400), ("Heap", 100)];
+        let calls = [(None, 0, 515), (Some(0), 1, 505), (Some(1), 2, 500), (Some(2), 3, 100)];
+        let found = between(&pass("a", &[], &[]), &mixed("b", &functions, &calls));
+        let called = found.functions[0].called.as_ref().unwrap();
+        assert_eq!((called.function.as_str(), called.gained_ns), ("Builtin_JsonParse", 5_000.0));
+    }
+
+    #[test]
+    fn samples_of_omitted_calls_count_once() {
+        // 100 samples of `COPY` below `PARSE` and 50 of `other` have no entry.
+        let functions = [("serve", 400), ("PARSE", 500), ("COPY", 100), ("other", 50)];
+        let pass = mixed("a", &functions, &[(None, 0, 1_000), (Some(0), 1, 600)]);
+        let all = per_function(&pass);
+        let samples = |name: &str| all.get(&(name.to_owned(), None)).map_or(0.0, Spent::samples);
+        assert_eq!(samples("serve"), 1_000.0);
+        assert!((all.values().map(Spent::samples).sum::<f64>() - 1_050.0).abs() < 1e-9);
+        let broken = mixed("a", &functions, &[(Some(7), 0, 10), (None, 99, 10)]);
+        assert!(per_function(&broken).len() <= functions.len(), "a damaged tree does no harm");
+    }
+
     #[test]
     fn at_most_five_functions_are_named() {
         let names: Vec<String> = (0..9).map(|at| format!("f{at}")).collect();
@@ -237,7 +404,7 @@ mod tests {
     #[test]
     fn a_function_stays_the_same_on_another_line_and_code_without_a_name_in_another_file() {
         let place = |name: &str, file: &str, line| {
-            key(&Function { name: name.into(), file: Some(file.into()), line, own: 1 })
+            key(&Function { name: name.into(), file: Some(file.into()), line, ..Function::default() })
         };
         assert_eq!(place("f", "s.mjs", Some(3)), place("f", "s.mjs", Some(90)));
         assert_ne!(place("f", "s.mjs", Some(3)), place("f", "other.mjs", Some(3)));

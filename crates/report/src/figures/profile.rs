@@ -33,10 +33,12 @@ fn tables(set: &Set<'_>) -> Vec<Figure> {
     };
     let gained = |one: &Gains| {
         let [baseline, contender] = [&one.baseline, &one.contender].map(|name| format!("#in {name}"));
-        let columns = ["function", "place", &baseline, &contender, "#gained", "#share"];
+        let columns = ["function", "place", &baseline, &contender, "#gained", "#share", "most of it"];
         let rows = one.functions.iter().map(gain);
+        let counted =
+            if one.functions.is_empty() { String::new() } else { format!("; {}", profile::COUNTED) };
         let caption = set.title(&format!(
-            "{} compared with {}: {}{}",
+            "{} compared with {}: {}{}{counted}",
             one.contender,
             one.baseline,
             profile::gained(one),
@@ -62,6 +64,7 @@ fn gain(one: &FunctionGain) -> Vec<Cell> {
         Cell::number(Some(one.contender_ns), time_ns),
         Cell::number(Some(one.gained_ns), time_ns),
         Cell::number(Some(one.share), percent),
+        Cell::text(profile::called(one)),
     ]
 }
 

@@ -29,13 +29,15 @@ pub(super) fn section(scenario: &ScenarioResult) -> String {
 fn gains(one: &Gains) -> String {
     let [contender, baseline] = [&one.contender, &one.baseline].map(|name| code(name));
     let headline = format!(
-        "\n{contender} takes {} than {baseline}{}.\n",
+        "\n{contender} takes {} than {baseline}{}.",
         text(&profile::gained(one)),
         profile::unexplained(one)
     );
     if one.functions.is_empty() {
-        return headline;
+        return headline + "\n";
     }
+    let mut counted = text(profile::COUNTED);
+    counted.replace_range(..1, "A");
     let row = |function: &FunctionGain| {
         vec![
             code(&profile::named(&function.function, function.file.as_deref(), function.line)),
@@ -43,8 +45,10 @@ fn gains(one: &Gains) -> String {
             time_ns(function.contender_ns),
             time_ns(function.gained_ns),
             percent(function.share),
+            text(&profile::called(function)),
         ]
     };
-    let titles = ["function", &baseline, &contender, "gained/request", "share"];
-    headline + &table(&titles, "---|--:|--:|--:|--:", one.functions.iter().map(row))
+    let titles = ["function", &baseline, &contender, "gained/request", "share", "most of it"];
+    let rows = one.functions.iter().map(row);
+    format!("{headline} {counted}.\n") + &table(&titles, "---|--:|--:|--:|--:|---", rows)
 }

@@ -9,7 +9,10 @@ use super::paragraph::indented;
 use super::table::{self, Cell, Column};
 use crate::profile;
 use crate::style::{Style, Tone};
-use crate::text::plain;
+use crate::text::{plain, shorten_end};
+
+/// The most columns that what a function called may take.
+const CALLED: usize = 44;
 
 /// The tables, with an empty line before each; nothing if no contender was profiled.
 pub(super) fn lines(scenario: &ScenarioResult, style: &Style) -> Vec<String> {
@@ -27,6 +30,7 @@ pub(super) fn lines(scenario: &ScenarioResult, style: &Style) -> Vec<String> {
         );
         lines.extend(indented(&headline, 2, Tone::Plain, style));
         if !one.functions.is_empty() {
+            lines.extend(indented(profile::COUNTED, 2, Tone::Quiet, style));
             lines.extend(table::lines(functions(one, style), 0, 2, style));
         }
     }
@@ -39,7 +43,7 @@ fn functions(gains: &Gains, style: &Style) -> Vec<Column> {
     let column = |title: &str, keep: Option<u8>, cell: &dyn Fn(&FunctionGain) -> String| Column {
         group: "",
         title: plain(title),
-        left: matches!(title, "function" | "place"),
+        left: matches!(title, "function" | "place" | "most of it"),
         keep,
         cells: gains
             .functions
@@ -49,11 +53,12 @@ fn functions(gains: &Gains, style: &Style) -> Vec<Column> {
     };
     vec![
         column("function", None, &|one| plain(&one.function)),
-        column("place", Some(4), &|one| plain(&profile::place(one.file.as_deref(), one.line))),
-        column(&gains.baseline, Some(3), &|one| time_ns(one.baseline_ns)),
-        column(&gains.contender, Some(3), &|one| time_ns(one.contender_ns)),
+        column("place", Some(5), &|one| plain(&profile::place(one.file.as_deref(), one.line))),
+        column(&gains.baseline, Some(2), &|one| time_ns(one.baseline_ns)),
+        column(&gains.contender, Some(2), &|one| time_ns(one.contender_ns)),
         column("gained/request", None, &|one| time_ns(one.gained_ns)),
-        column("share", None, &|one| percent(one.share)),
+        column("share", Some(3), &|one| percent(one.share)),
+        column("most of it", Some(4), &|one| shorten_end(&plain(&profile::called(one)), CALLED, "…")),
     ]
 }
 

@@ -62,6 +62,11 @@ impl CodeMap {
         self.ranges.insert(from, (to, name.to_owned()));
     }
 
+    /// Whether no code was compiled.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
     /// The name of the code at an address.
     pub(super) fn name(&self, address: u64) -> Option<&str> {
         let (_, (to, name)) = self.ranges.range(..=address).next_back()?;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use blazesym::symbolize::source::{Kernel, Process, Source};
-use blazesym::symbolize::{Input, Sym, Symbolized, Symbolizer};
+use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 use blazesym::{MaybeDefault, Pid};
 use deadheat_record::Function;
 
@@ -29,6 +29,8 @@ pub(super) struct Symbols<'a> {
 struct ProcessNames {
     /// Ranges of executable memory by their first address: the address after the last one, and the file.
     code: BTreeMap<u64, (u64, String)>,
+    /// The program that it runs, if its code can be the contender's own. It cannot in a process that compiles code: then it is a runtime.
+    program: Option<String>,
     functions: HashMap<u64, Vec<Function>>,
 }
 
@@ -40,8 +42,10 @@ impl<'a> Symbols<'a> {
     }
 
     fn read_process(&self, pid: u32, addresses: &[u64]) -> ProcessNames {
-        let mut process = ProcessNames { code: code_of(pid), ..ProcessNames::default() };
         let compiled = self.compiled(pid);
+        let program = fs::read_link(format!("/proc/{pid}/exe")).ok().filter(|_| compiled.is_empty());
+        let program = program.map(|path| without_mark(&path.to_string_lossy()).to_owned());
+        let mut process = ProcessNames { code: code_of(pid), program, ..ProcessNames::default() };
         let mut in_files = Vec::new();
         let code: Vec<u64> = addresses.iter().copied().filter(|one| process.module(*one).is_some()).collect();
         for address in code {
@@ -61,7 +65,11 @@ impl<'a> Symbols<'a> {
         });
         for (address, symbol) in in_files.iter().zip(found.unwrap_or_default()) {
             if let Symbolized::Sym(symbol) = symbol {
-                process.functions.insert(*address, functions_of(&symbol));
+                let mut functions = functions_of(&symbol);
+                if process.is_library(*address) {
+                    functions.iter_mut().for_each(|one| one.library = true);
+                }
+                process.functions.insert(*address, functions);
             }
         }
         process
@@ -99,9 +107,15 @@ impl ProcessNames {
         (address < *to).then_some(file.as_str())
     }
 
+    /// Whether the address is in a file other than the program.
+    fn is_library(&self, address: u64) -> bool {
+        self.module(address).is_some_and(|file| !file.is_empty() && Some(file) != self.program.as_deref())
+    }
+
     /// The functions at an address, the outermost first: several if the compiler put one into another.
     fn functions(&self, address: u64) -> Vec<Function> {
-        let unnamed = || names::unnamed(self.module(address).filter(|file| !file.is_empty()));
+        let module = self.module(address).filter(|file| !file.is_empty());
+        let unnamed = || Function { library: self.is_library(address), ..names::unnamed(module) };
         self.functions.get(&address).cloned().unwrap_or_else(|| vec![unnamed()])
     }
 }
@@ -135,7 +149,7 @@ impl Names for Symbols<'_> {
         let mut all: Vec<Function> = functions.into_iter().flatten().collect();
         all.extend(known.into_iter().rev().flatten().cloned());
         if !stack.kernel.is_empty() && !self.kernel.contains_key(&stack.kernel[0]) {
-            all.push(Function { name: "[kernel]".into(), ..Function::default() });
+            all.push(Function { name: "[kernel]".into(), library: true, ..Function::default() });
         }
         all
     }
@@ -152,8 +166,10 @@ fn places(chain: &[u64], runs: bool) -> impl Iterator<Item = u64> {
 
 /// The functions of a symbol, the outermost first.
 fn functions_of(symbol: &Sym<'_>) -> Vec<Function> {
-    let inlined = symbol.inlined.iter().map(|one| names::of_file(&one.name));
-    std::iter::once(names::of_file(&symbol.name)).chain(inlined).collect()
+    let source = |code: Option<&CodeInfo<'_>>| Some(code?.to_path().to_string_lossy().into_owned());
+    let named = |name: &str, code| names::of_file(name, source(code).as_deref());
+    let inlined = symbol.inlined.iter().map(|one| named(&one.name, one.code_info.as_ref()));
+    std::iter::once(named(&symbol.name, symbol.code_info.as_deref())).chain(inlined).collect()
 }
 
 /// The executable memory of a process; empty if it has ended.
@@ -169,8 +185,13 @@ fn range_of(line: &str) -> Option<(u64, (u64, String))> {
     let number = |text| u64::from_str_radix(text, 16).ok();
     let mut words = rest.splitn(5, ' ');
     let executable = words.next()?.contains('x');
-    let file = words.nth(3).unwrap_or_default().trim().trim_end_matches(" (deleted)");
+    let file = without_mark(words.nth(3).unwrap_or_default().trim());
     executable.then_some((number(from)?, (number(to)?, file.to_owned())))
+}
+
+/// The path without the kernel's mark for a file that was deleted.
+fn without_mark(path: &str) -> &str {
+    path.trim_end_matches(" (deleted)")
 }
 
 fn files_in(folder: &Path) -> Vec<PathBuf> {
