@@ -103,7 +103,9 @@ fn scenario_result(
     let baseline = record.plan.method.baseline.as_str();
     let races = result.results.iter().any(|one| one.contender == baseline);
     let control = record.plan.control().filter(|_| races).map(|one| one.name.as_str());
-    let said = |one: &Ranking| headline::of(&result, one, margin, control, race_findings);
+    let revisions = record.plan.contenders.iter().any(|one| one.revision.is_some());
+    let wording = headline::Wording { margin, control, revisions };
+    let said = |one: &Ranking| headline::of(&result, one, wording, race_findings);
     let headlines: Vec<String> = result.rankings.iter().map(said).collect();
     for (ranking, headline) in result.rankings.iter_mut().zip(headlines) {
         ranking.headline = headline;

@@ -207,6 +207,30 @@ fn a_metric_that_cannot_be_compared_is_said() {
 }
 
 #[test]
+fn the_verdict_on_two_revisions_is_about_the_second() {
+    let headline = |rates: [f64; 2], metric: Metric, revisions: bool| {
+        let racers = vec![Racer::new("main~2", rates[0]), Racer::new("main~1", rates[1])];
+        let mut record = Race { metrics: vec![metric], ..Race::of(racers) }.record();
+        for one in record.plan.contenders.iter_mut().filter(|_| revisions) {
+            one.revision = Some(revision(&one.name, "aaa"));
+        }
+        Report::of(&record).unwrap().scenarios.remove(0).rankings.remove(0).headline
+    };
+    let (slower, faster) = ([17_300.0, 11_400.0], [11_400.0, 17_300.0]);
+    let said = headline(slower, Metric::Throughput, true);
+    assert!(said.starts_with("main~1 is slower: 0.6") && said.contains("x as fast as main~2 (0.6"), "{said}");
+    let said = headline(slower, Metric::P99, true);
+    assert!(
+        said.starts_with("main~1 is slower: 1.5") && said.contains("x the p99 latency of main~2 ("),
+        "{said}"
+    );
+    let said = headline(faster, Metric::Throughput, true);
+    assert!(said.starts_with("main~1 is 1.5"), "{said}");
+    let said = headline(slower, Metric::Throughput, false);
+    assert!(said.starts_with("main~2 is 1.5"), "others are named by who won: {said}");
+}
+
+#[test]
 fn an_invalid_finding_takes_the_verdicts_of_those_it_is_about() {
     let racers = vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0), Racer::new("go", 42_000.0)];
     let mut record = Race::of(racers).record();
@@ -271,10 +295,8 @@ fn a_condition_does_not_apply_to_the_control() {
     assert!(held(&record).holds);
 }
 
-#[test]
-fn a_race_of_revisions_can_be_repeated() {
-    let mut record = two().record();
-    let revision = |name: &str, commit: &str| Revision {
+fn revision(name: &str, commit: &str) -> Revision {
+    Revision {
         name: name.into(),
         commit: commit.into(),
         subject: "a change".into(),
@@ -284,7 +306,12 @@ fn a_race_of_revisions_can_be_repeated() {
         folder: "/c/0123/tree/api".into(),
         contender: "api".into(),
         build: Some("npm ci".into()),
-    };
+    }
+}
+
+#[test]
+fn a_race_of_revisions_can_be_repeated() {
+    let mut record = two().record();
     record.plan.contenders[0].revision = Some(revision("main", "aaa"));
     record.plan.contenders[1].revision = Some(revision("HEAD", "bbb"));
     let again = Report::of(&record).unwrap().reproduce;

@@ -7,12 +7,23 @@ use deadheat_record::{Finding, Metric, Severity, VerdictWord};
 use crate::number::{furthest, interval, percent, ratio, ratio_decimals};
 use crate::report::{Comparison, Ended, Ranking, ScenarioResult};
 
-/// The sentence on one metric, from its ranking. `control` is the contender that is the baseline once more.
+/// What the sentences of a race depend on, besides its results.
+#[derive(Clone, Copy)]
+pub(crate) struct Wording<'r> {
+    /// Ratios this close to 1 count as equivalent.
+    pub margin: f64,
+    /// The contender that is the baseline once more.
+    pub control: Option<&'r str>,
+    /// Whether the contenders are revisions of one program. Then every sentence is about the one that is compared with the baseline, even if the
+    /// baseline is faster: the reader asks what the change did.
+    pub revisions: bool,
+}
+
+/// The sentence on one metric, from its ranking.
 pub(crate) fn of(
     scenario: &ScenarioResult,
     ranking: &Ranking,
-    margin: f64,
-    control: Option<&str>,
+    wording: Wording<'_>,
     race_findings: &[Finding],
 ) -> String {
     let metric = ranking.metric;
@@ -20,7 +31,7 @@ pub(crate) fn of(
         .comparisons
         .iter()
         .filter(|one| one.metric == metric)
-        .partition(|one| Some(one.contender.as_str()) == control);
+        .partition(|one| Some(one.contender.as_str()) == wording.control);
     if scenario.epochs == 0 {
         return "nothing was measured".into();
     }
@@ -37,9 +48,9 @@ pub(crate) fn of(
             invalid_codes(scenario, metric, race_findings)
         );
     }
-    let table = Table { ranking, comparisons: &comparisons, margin };
+    let table = Table { ranking, comparisons: &comparisons, wording };
     let sentence = match comparisons.as_slice() {
-        [only] => pair(only, margin),
+        [only] => pair(only, wording),
         _ if ranking.contenders.iter().all(|one| !one.letters.is_empty()) => table.ranked(),
         _ => table.against_baseline(),
     };
@@ -76,8 +87,8 @@ fn invalid_codes(scenario: &ScenarioResult, metric: Metric, race_findings: &[Fin
 }
 
 /// One pair, with any verdict.
-fn pair(one: &Comparison, margin: f64) -> String {
-    let (contender, baseline) = (&one.contender, &one.baseline);
+fn pair(one: &Comparison, wording: Wording<'_>) -> String {
+    let (contender, baseline, margin) = (&one.contender, &one.baseline, wording.margin);
     let aside = if one.negligible {
         format!(", a negligible difference (within {})", percent(margin))
     } else {
@@ -85,6 +96,11 @@ fn pair(one: &Comparison, margin: f64) -> String {
     };
     match one.verdict {
         VerdictWord::Faster => format!("{contender} {}{aside}", against(one, baseline, false)),
+        VerdictWord::Slower if wording.revisions => {
+            let (_, than) = one.metric.row().verdict;
+            let (value, interval) = (value(one, false), interval(one.low, one.high));
+            format!("{contender} is slower: {value}x {than} {baseline} ({interval}){aside}")
+        }
         VerdictWord::Slower => format!("{baseline} {}{aside}", against(one, contender, true)),
         VerdictWord::Equivalent => format!(
             "dead heat: {contender} and {baseline} are within {} of each other ({})",
@@ -139,7 +155,7 @@ fn ends(one: &Comparison, turned: bool) -> (Option<f64>, Option<f64>) {
 struct Table<'a> {
     ranking: &'a Ranking,
     comparisons: &'a [&'a Comparison],
-    margin: f64,
+    wording: Wording<'a>,
 }
 
 impl Table<'_> {
@@ -167,7 +183,7 @@ impl Table<'_> {
             format!(
                 "dead heat for first of {all}: {} are within {}",
                 several.join(", "),
-                percent(self.margin)
+                percent(self.wording.margin)
             )
         } else {
             format!("can't tell which of {all} is first: no clear difference between {}", several.join(", "))
@@ -195,7 +211,7 @@ impl Table<'_> {
             .filter(|(count, _)| *count > 0)
             .map(|(count, name)| format!("{count} {name}"))
             .collect();
-        format!("{}; of the other {}: {}", pair(best, self.margin), others.len(), counts.join(", "))
+        format!("{}; of the other {}: {}", pair(best, self.wording), others.len(), counts.join(", "))
     }
 }
 
