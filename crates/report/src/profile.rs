@@ -3,7 +3,8 @@
 //! Owns: which counts are shown, and how a function is named. Must not know: where they are shown.
 
 use deadheat_analysis::number::{self, three_digits, time_ns};
-use deadheat_analysis::{FunctionGain, Gains, ProfileResult};
+use deadheat_analysis::{FunctionGain, Gains, ProfileResult, ScenarioResult};
+use deadheat_record::Experiment;
 
 /// The source of the numbers.
 pub(crate) const ABOUT: &str = "where CPU time goes, from a separate diagnostic pass with each contender alone; all other figures were measured without it";
@@ -12,7 +13,20 @@ pub(crate) const ABOUT: &str = "where CPU time goes, from a separate diagnostic 
 pub(crate) fn about(profiles: &[ProfileResult]) -> String {
     let Some(first) = profiles.first() else { return ABOUT.into() };
     let only = if profiles.iter().any(|one| one.user_only) { "; without the kernel's code" } else { "" };
-    format!("{ABOUT}; {} requests/s{only}", three_digits(first.rate_per_s))
+    format!("{ABOUT}; {}{only}", rate(first))
+}
+
+/// The rate of the pass.
+pub(crate) fn rate(one: &ProfileResult) -> String {
+    format!("{} requests/s", three_digits(one.rate_per_s))
+}
+
+/// Why the CPU time of the pass is not that of the scenario, for a scenario that loads each contender as much as it can answer.
+pub(crate) fn lower_rate(scenario: &ScenarioResult) -> Option<&'static str> {
+    matches!(scenario.shape, Experiment::Closed { .. }).then_some(
+        "at this rate, below full load, a contender wakes up more often for the same requests, so neither its CPU time per request nor the difference is \
+         that of the table above",
+    )
 }
 
 /// How much more CPU time a contender takes for a request.

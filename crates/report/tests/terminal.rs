@@ -6,7 +6,7 @@ use deadheat_record::{
     Axis, End, Experiment, ExternalReading, Finding, Function, Metric, Objective, PeakEnd, PeakSeen,
     ProfilePass, ProfileUsage, Record, Rung, Stacks, SweepPoint, VerdictWord,
 };
-use deadheat_report::{Style, markdown, terminal};
+use deadheat_report::{Style, html, markdown, terminal};
 
 const NARROW: Style = Style { color: false, width: 80, unicode: true };
 const WIDE: Style = Style { width: 160, ..NARROW };
@@ -359,4 +359,20 @@ fn where_cpu_time_goes() {
     let row =
         "| `planted server.mjs:3` | 0 ns | 8.00 µs | 8.00 µs | 47.1 % | 7.20 µs in Builtin&#95;JsonParse |";
     assert!(text.contains(row), "{text}");
+    assert!(
+        text.contains(
+            " At this rate, below full load, a contender wakes up more often for the same requests, "
+        ),
+        "{text}"
+    );
+    let report = Report::of(&record).unwrap();
+    let page = html(&report).unwrap();
+    assert!(
+        page.contains("Counts per request in this pass at 200 requests/s; at this rate, below full load"),
+        "the page says it"
+    );
+    record.plan.scenarios[0].shape = Experiment::Open { connections: 64, rate_per_s: 200.0, poisson: true };
+    let text = markdown(&Report::of(&record).unwrap());
+    assert!(text.contains("Where CPU time goes"), "{text}");
+    assert!(!text.contains("below full load"), "an open load has the same rate: {text}");
 }

@@ -31,6 +31,7 @@ fn tables(set: &Set<'_>) -> Vec<Figure> {
     let figure = |kind: &'static str, table| {
         Figure::new((kind, Section::Functions), &scenario.name, "", None::<Drawing>, table)
     };
+    let at = scenario.profiles.first().map_or_else(String::new, |one| format!(" at {}", profile::rate(one)));
     let gained = |one: &Gains| {
         let [baseline, contender] = [&one.baseline, &one.contender].map(|name| format!("#in {name}"));
         let columns = ["function", "place", &baseline, &contender, "#gained", "#share", "most of it"];
@@ -38,7 +39,7 @@ fn tables(set: &Set<'_>) -> Vec<Figure> {
         let counted =
             if one.functions.is_empty() { String::new() } else { format!("; {}", profile::COUNTED) };
         let caption = set.title(&format!(
-            "{} compared with {}: {}{}{counted}",
+            "{} compared with {}: {}{at}{}{counted}",
             one.contender,
             one.baseline,
             profile::gained(one),
@@ -52,7 +53,9 @@ fn tables(set: &Set<'_>) -> Vec<Figure> {
         let values = values.into_iter().map(|(text, value)| Cell::Number(text, value));
         std::iter::once(Cell::text(title)).chain(values).collect()
     });
-    let counts = figure("counts", Table::new(set.title("Counts per request in this pass"), &columns, counts));
+    let lower = profile::lower_rate(scenario).map_or_else(String::new, |why| format!("; {why}"));
+    let title = set.title(&format!("Counts per request in this pass{at}{lower}"));
+    let counts = figure("counts", Table::new(title, &columns, counts));
     scenario.gains.iter().map(gained).chain([counts]).collect()
 }
 

@@ -14,9 +14,9 @@ pub(super) fn section(scenario: &ScenarioResult) -> String {
     if scenario.profiles.is_empty() {
         return String::new();
     }
-    let mut about = text(&profile::about(&scenario.profiles));
-    about.replace_range(..1, "W");
-    let mut out = format!("\n{about}.\n");
+    let about = sentence(&profile::about(&scenario.profiles));
+    let lower = profile::lower_rate(scenario).map(|why| format!(" {}.", sentence(why)));
+    let mut out = format!("\n{about}.{}\n", lower.unwrap_or_default());
     scenario.gains.iter().for_each(|one| out += &gains(one));
     let titles: Vec<String> = scenario.profiles.iter().map(|one| code(&one.contender)).collect();
     let titles: Vec<&str> = std::iter::once("per request").chain(titles.iter().map(String::as_str)).collect();
@@ -24,6 +24,12 @@ pub(super) fn section(scenario: &ScenarioResult) -> String {
         std::iter::once(title.to_owned()).chain(values.into_iter().map(|(text, _)| text)).collect()
     });
     out + &table(&titles, &format!("---{}", "|--:".repeat(scenario.profiles.len())), rows)
+}
+
+/// Plain words as a sentence, without its full stop.
+fn sentence(words: &str) -> String {
+    let (first, rest) = words.split_at(words.chars().next().map_or(0, char::len_utf8));
+    text(&(first.to_uppercase() + rest))
 }
 
 fn gains(one: &Gains) -> String {
@@ -36,8 +42,7 @@ fn gains(one: &Gains) -> String {
     if one.functions.is_empty() {
         return headline + "\n";
     }
-    let mut counted = text(profile::COUNTED);
-    counted.replace_range(..1, "A");
+    let counted = sentence(profile::COUNTED);
     let row = |function: &FunctionGain| {
         vec![
             code(&profile::named(&function.function, function.file.as_deref(), function.line)),

@@ -21,6 +21,9 @@ pub(super) fn lines(scenario: &ScenarioResult, style: &Style) -> Vec<String> {
     }
     let mut lines = vec![String::new()];
     lines.extend(indented(&profile::about(&scenario.profiles), 2, Tone::Quiet, style));
+    if let Some(why) = profile::lower_rate(scenario) {
+        lines.extend(indented(why, 2, Tone::Quiet, style));
+    }
     for one in &scenario.gains {
         let (contender, baseline) = (plain(&one.contender), plain(&one.baseline));
         let headline = format!(
