@@ -101,6 +101,7 @@ fn json_on_standard_output_stands_alone() {
     assert_valid(&document);
     assert_eq!(document["study"], "ad-hoc");
     outcome.assert_stderr_has("record: deadheat-records/");
+    assert_eq!(kit.read("deadheat-records/.gitignore"), "*\n", "git ignores the records");
     let names: Vec<&str> =
         document["contenders"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
     assert_ne!(names[0], names[1], "the same command twice gets two names");

@@ -1,5 +1,6 @@
 //! `deadheat race`: a study, commands, or a record to resume.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use deadheat_analysis::compare::{FailIf, other_machine};
@@ -370,8 +371,19 @@ pub(super) fn tell_leftovers(hierarchy: &Hierarchy, console: &Console) -> Vec<Fi
     left
 }
 
+/// Makes the folder of records, with a file that tells git to ignore all of it. A folder that exists stays as it is. Whoever writes into the folder
+/// next reports why it cannot be made.
+fn make_ignored(folder: &Path) {
+    if fs::create_dir(folder).is_ok() {
+        let _ = fs::write(folder.join(".gitignore"), "*\n");
+    }
+}
+
 /// Creates the journal. A default name is made unique; a name that the user chose must be new.
 fn create(path: PathBuf, chosen: bool) -> Result<Journal, Failure> {
+    if let Some(folder) = path.parent().filter(|_| !chosen) {
+        make_ignored(folder);
+    }
     let stem = path.with_extension("");
     let mut number = 1;
     let mut here = path;
