@@ -28,6 +28,10 @@ impl UsageError {
     }
 }
 
+/// What to do about a contender with a fixed port that runs twice at the same time.
+pub(crate) const READ_PORT: &str =
+    "let it read its port from PORT or {port}, and remove `port` from the study";
+
 /// Everything by which the plan can be chosen; what is absent is the profile's or the study's.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct Choices {

@@ -17,6 +17,7 @@ use deadheat_record::{Listen, Revision};
 use thiserror::Error;
 use toml::Spanned;
 
+use crate::choices::READ_PORT;
 use crate::file::{Contender, NeedKind, Study, one_of, shown};
 use crate::plan::Places;
 use crate::prepare::Progress;
@@ -124,7 +125,8 @@ pub enum GitError {
     },
     /// Both revisions would listen on the same port.
     #[error(
-        "--git: {contender} always listens on port {port}, but both revisions run at the same time\n  let it read its port from PORT or {{port}}, and remove `port` from the study"
+        "--git: {contender} always listens on port {port}, but both revisions run at the same time\n  {}",
+        READ_PORT
     )]
     FixedPort {
         /// The contender.

@@ -19,7 +19,7 @@ use super::profiles::{Profile, QUICK};
 use super::scaled::scale;
 use super::sweep::points;
 use super::topology::Topology;
-use crate::choices::{Choices, LoadChoices, MethodChoices, Selection, UsageError, WhyWord, YesNo};
+use crate::choices::{Choices, LoadChoices, MethodChoices, READ_PORT, Selection, UsageError, WhyWord, YesNo};
 use crate::file::{self, Contender, Study, nearest, one_of, shown};
 use crate::prepare::Skipped;
 
@@ -119,7 +119,11 @@ pub fn resolve(
         work,
         services: services(study, &contenders),
         skipped: left_out.iter().map(|skipped| (skipped.name.clone(), skipped.why())).collect(),
-        contenders: with_control(contenders.into_iter().map(planned).collect(), &method.baseline, controlled),
+        contenders: with_control(
+            contenders.into_iter().map(planned).collect(),
+            &method.baseline,
+            controlled,
+        )?,
         probes: study.probes.iter().map(|probe| probe.contract.clone()).collect(),
         scenarios,
         method,
@@ -191,17 +195,28 @@ fn contenders<'s>(
 }
 
 /// Adds the baseline once more as the control, in a race that has one.
+///
+/// # Errors
+/// The baseline has a fixed port.
 fn with_control(
     mut planned: Vec<record::Contender>,
     baseline: &str,
     controlled: bool,
-) -> Vec<record::Contender> {
+) -> Result<Vec<record::Contender>, UsageError> {
     let name = unused(CONTROL, &planned);
     let baseline = planned.iter().find(|one| one.name == baseline).filter(|_| controlled);
-    if let Some(control) = baseline.map(|one| record::Contender { name, control: true, ..one.clone() }) {
+    if let Some(one) = baseline {
+        if let record::Listen::Port(port) = one.listen {
+            let problem = format!(
+                "--control: {} always listens on port {port}, but it runs twice at the same time",
+                shown(&one.name)
+            );
+            return Err(UsageError::new(problem, READ_PORT));
+        }
+        let control = record::Contender { name, control: true, ..one.clone() };
         planned.push(control);
     }
-    planned
+    Ok(planned)
 }
 
 /// The first of `name`, `name-2`, `name-3`, ... that no contender has.

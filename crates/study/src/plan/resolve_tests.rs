@@ -453,6 +453,18 @@ fn the_control_is_the_baseline_once_more() {
 }
 
 #[test]
+fn a_baseline_with_a_fixed_port_has_no_control() {
+    let mut choices = selecting(|selection| selection.baseline = Some("b".into()));
+    assert!(resolved(&choices).is_ok());
+    choices.method.control = Some(YesNo::Yes);
+    let error = resolved(&choices).unwrap_err();
+    assert_eq!(error.problem, "--control: b always listens on port 8081, but it runs twice at the same time");
+    assert_eq!(error.remedy, "let it read its port from PORT or {port}, and remove `port` from the study");
+    choices.selection.baseline = None;
+    assert!(resolved(&choices).unwrap().control().is_some(), "only the baseline runs twice");
+}
+
+#[test]
 fn a_race_of_revisions_has_a_control_in_continuous_integration() {
     let mut study = study();
     let has_control = |study: &Study, in_ci: bool, typed: Option<YesNo>| {
