@@ -140,6 +140,7 @@ fn draft_of(flags: &InitFlags, asked: &Asked, sources: &Sources, file: &Path) ->
         name: name.unwrap_or_default(),
         contender: DraftContender {
             command: flags.command.clone(),
+            build: build_of(file, &flags.command),
             folder: from_there(&folder, &fs::canonicalize(here)?),
             port: asked.port,
         },
@@ -148,6 +149,16 @@ fn draft_of(flags: &InitFlags, asked: &Asked, sources: &Sources, file: &Path) ->
         load: None,
         left_out: sources.left_out.clone(),
     })
+}
+
+/// The build in the study that the draft replaces: that of the contender with the same command, or of the only contender. Whatever else the user wrote
+/// into that file is replaced, as `--force` says.
+fn build_of(file: &Path, command: &str) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    let study = study::parse(&text, &file.display().to_string(), folder_of(file)).ok()?;
+    let same = study.contenders.iter().find(|one| one.command.get_ref() == command);
+    let old = same.or_else(|| study.contenders.first().filter(|_| study.contenders.len() == 1))?;
+    Some(old.build.as_ref()?.get_ref().clone())
 }
 
 /// The path from one folder to another: relative if one contains the other, else absolute. None if they are the same.
@@ -394,6 +405,9 @@ fn changes(seen: &Contract) -> String {
 /// What a user may not expect.
 fn notes(draft: &Draft, console: &Console) {
     let note = |text: String| console.note(&lines_plain(&format!("note: {text}")));
+    if let Some(build) = &draft.contender.build {
+        note(format!("the build is that of the replaced file: {}", shown(build)));
+    }
     for probe in &draft.probes {
         let (Some(seen), title) = (&probe.seen, shown(&probe.request.title())) else { continue };
         if seen.statuses.iter().any(|status| (400..500).contains(status)) {

@@ -55,6 +55,8 @@ pub struct Draft {
 pub struct DraftContender {
     /// A shell command.
     pub command: String,
+    /// A shell command that builds it, from the study that the draft replaces.
+    pub build: Option<String>,
     /// The folder in which it runs, unless that is the study's folder.
     pub folder: Option<String>,
     /// The port on which it always listens. None: the port that deadheat gives it.
@@ -171,7 +173,7 @@ impl Draft {
     }
 
     fn contender(&self, out: &mut Lines) {
-        let DraftContender { command, folder, port } = &self.contender;
+        let DraftContender { command, build, folder, port } = &self.contender;
         let name = self.contender_name();
         out.empty();
         match port {
@@ -189,6 +191,10 @@ impl Draft {
         out.line("[[contender]]");
         out.key("name", &quoted(&name));
         out.key("command", &quoted(command));
+        if let Some(build) = build {
+            out.comment("From the file that this one replaces.");
+            out.key("build", &quoted(build));
+        }
         if let Some(folder) = folder {
             out.key("folder", &quoted(folder));
         }

@@ -24,7 +24,7 @@ fn probe(request: DraftRequest, starts: &[Vec<Answer>]) -> DraftProbe {
 fn draft(probes: Vec<DraftProbe>) -> Draft {
     Draft {
         name: "my-service".into(),
-        contender: DraftContender { command: "npm start".into(), folder: None, port: None },
+        contender: DraftContender { command: "npm start".into(), build: None, folder: None, port: None },
         tls: false,
         probes,
         load: Some(SeenLoad { rate_per_s: 37_412.6, connections: 64 }),
@@ -99,6 +99,7 @@ fn a_draft_of_everything() {
         name: "a/b, c".into(),
         contender: DraftContender {
             command: "./serve --cert {cert} --key {key}".into(),
+            build: Some("make \"all\"\nmake check".into()),
             folder: Some("/".into()),
             port: Some(8080),
         },
@@ -235,6 +236,7 @@ proptest! {
     fn the_reader_accepts_every_draft(
         name in any::<String>(),
         command in "[^{]{1,40}",
+        build in prop::option::of("[^{ ][^{]{0,40}"),
         port in prop::option::of(1_u16..),
         tls in any::<bool>(),
         probes in prop::collection::vec(any_probe(), 1..4),
@@ -243,7 +245,7 @@ proptest! {
     ) {
         let draft = Draft {
             name,
-            contender: DraftContender { command: command.clone(), folder: Some("/".into()), port },
+            contender: DraftContender { command: command.clone(), build: build.clone(), folder: Some("/".into()), port },
             tls,
             probes,
             load: load.map(|(rate_per_s, connections)| SeenLoad { rate_per_s, connections }),
@@ -253,6 +255,7 @@ proptest! {
         let study = file::parse(&text, "study.toml", Path::new("/"));
         let study = study.map_err(|error| TestCaseError::fail(format!("{}\n{text}", error.render(false))))?;
         prop_assert_eq!(study.contenders[0].command.get_ref(), &command);
+        prop_assert_eq!(study.contenders[0].build.as_ref().map(|one| one.get_ref()), build.as_ref());
         prop_assert_eq!(study.probes.len(), draft.probes.len());
         for (read, drafted) in study.probes.iter().zip(&draft.probes) {
             prop_assert_eq!(&read.contract.path, &drafted.request.path);
