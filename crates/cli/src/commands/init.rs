@@ -140,6 +140,7 @@ fn draft_of(flags: &InitFlags, asked: &Asked, sources: &Sources, file: &Path) ->
         name: name.unwrap_or_default(),
         contender: DraftContender {
             command: flags.command.clone(),
+            node_env_is_set: std::env::var_os("NODE_ENV").is_some(),
             build: build_of(file, &flags.command),
             folder: from_there(&folder, &fs::canonicalize(here)?),
             port: asked.port,

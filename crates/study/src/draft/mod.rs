@@ -21,6 +21,11 @@ use crate::plan::{QUICK, in_reach};
 use contract::grouped;
 use quote::{in_comment, quoted, value};
 
+/// Programs that start a service on Node.js.
+const NODE_PROGRAMS: [&str; 5] = ["node", "npm", "npx", "yarn", "pnpm"];
+/// How a study sets NODE_ENV.
+const NODE_ENV: &str =
+    "env = { NODE_ENV = \"production\" } # without this, it runs as in development, which is often slower";
 /// The names of the two scenarios.
 const CLOSED: &str = "steady";
 const OPEN: &str = "users";
@@ -55,12 +60,23 @@ pub struct Draft {
 pub struct DraftContender {
     /// A shell command.
     pub command: String,
+    /// Whether the environment, which it inherits, sets NODE_ENV.
+    pub node_env_is_set: bool,
     /// A shell command that builds it, from the study that the draft replaces.
     pub build: Option<String>,
     /// The folder in which it runs, unless that is the study's folder.
     pub folder: Option<String>,
     /// The port on which it always listens. None: the port that deadheat gives it.
     pub port: Option<u16>,
+}
+
+impl DraftContender {
+    /// Whether it is a program on Node.js, and nothing says in which environment: then many packages do the additional work that helps during development.
+    fn lacks_node_env(&self) -> bool {
+        let programs = self.command.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
+        let on_node = programs.into_iter().any(|program| NODE_PROGRAMS.contains(&program));
+        on_node && !self.node_env_is_set && !self.command.contains("NODE_ENV=")
+    }
 }
 
 /// One request, and what is known of its answers.
@@ -173,7 +189,7 @@ impl Draft {
     }
 
     fn contender(&self, out: &mut Lines) {
-        let DraftContender { command, build, folder, port } = &self.contender;
+        let DraftContender { command, build, folder, port, .. } = &self.contender;
         let name = self.contender_name();
         out.empty();
         match port {
@@ -191,6 +207,9 @@ impl Draft {
         out.line("[[contender]]");
         out.key("name", &quoted(&name));
         out.key("command", &quoted(command));
+        if self.contender.lacks_node_env() {
+            out.comment(NODE_ENV);
+        }
         if let Some(build) = build {
             out.comment("From the file that this one replaces.");
             out.key("build", &quoted(build));

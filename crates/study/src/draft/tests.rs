@@ -24,7 +24,13 @@ fn probe(request: DraftRequest, starts: &[Vec<Answer>]) -> DraftProbe {
 fn draft(probes: Vec<DraftProbe>) -> Draft {
     Draft {
         name: "my-service".into(),
-        contender: DraftContender { command: "npm start".into(), build: None, folder: None, port: None },
+        contender: DraftContender {
+            command: "npm start".into(),
+            node_env_is_set: false,
+            build: None,
+            folder: None,
+            port: None,
+        },
         tls: false,
         probes,
         load: Some(SeenLoad { rate_per_s: 37_412.6, connections: 64 }),
@@ -79,6 +85,27 @@ fn a_draft_of_one_request() {
 }
 
 #[test]
+fn a_draft_says_how_to_set_node_env_if_nothing_sets_it() {
+    let text = |command: &str, node_env_is_set: bool| {
+        let mut draft = draft(vec![items_probe(DraftRequest::get("/"))]);
+        (draft.contender.command, draft.contender.node_env_is_set) = (command.into(), node_env_is_set);
+        draft.text()
+    };
+    let line = "\n# env = { NODE_ENV = \"production\" } #";
+    for command in ["npm start", "exec /usr/bin/node server.mjs", "cd api && yarn serve"] {
+        let text = text(command, false);
+        assert_eq!(text.matches("NODE_ENV").count(), 1, "in one line, and not set: {text}");
+        assert!(read(&text).contenders[0].env.is_empty());
+        let set = read(&text.replace(line, &line.replace("# env", "env")));
+        assert_eq!(set.contenders[0].env["NODE_ENV"].get_ref(), "production");
+    }
+    for command in ["NODE_ENV=test npm start", "exec ./server", "./nodes"] {
+        assert!(!text(command, false).contains(line), "{command}");
+    }
+    assert!(!text("npm start", true).contains("NODE_ENV"));
+}
+
+#[test]
 fn a_draft_of_everything() {
     let texts = |texts: [&str; 2]| texts.map(|text| text.as_bytes().to_vec());
     let redirect = Answer {
@@ -99,6 +126,7 @@ fn a_draft_of_everything() {
         name: "a/b, c".into(),
         contender: DraftContender {
             command: "./serve --cert {cert} --key {key}".into(),
+            node_env_is_set: false,
             build: Some("make \"all\"\nmake check".into()),
             folder: Some("/".into()),
             port: Some(8080),
@@ -245,7 +273,7 @@ proptest! {
     ) {
         let draft = Draft {
             name,
-            contender: DraftContender { command: command.clone(), build: build.clone(), folder: Some("/".into()), port },
+            contender: DraftContender { command: command.clone(), node_env_is_set: false, build: build.clone(), folder: Some("/".into()), port },
             tls,
             probes,
             load: load.map(|(rate_per_s, connections)| SeenLoad { rate_per_s, connections }),
