@@ -14,13 +14,15 @@ mod null;
 mod output;
 mod report;
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::styling::{Style, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use deadheat_analysis::compare::FailIf;
-use deadheat_study::choices::{Choices, LoadChoices, Selection};
+use deadheat_record::LoadFrom;
+use deadheat_study::choices::{Choices, LoadChoices, Selection, UsageError};
 use deadheat_study::git::GitRange;
 use deadheat_study::values::{self, Header};
 
@@ -29,7 +31,7 @@ pub(crate) use compare::CompareFlags;
 pub(crate) use doctor::DoctorFlags;
 pub(crate) use init::{Asked, InitFlags};
 pub(crate) use input::Input;
-pub(crate) use load::{ArrivalsFlag, ExpectFlag, LoadFlags, LogFlags, OrderFlag, RequestFlags};
+pub(crate) use load::{ArrivalsFlag, ExpectFlag, HostFlags, LoadFlags, LogFlags, OrderFlag, RequestFlags};
 pub(crate) use null::NullFlags;
 pub(crate) use output::Output;
 pub(crate) use report::ReportFlags;
@@ -128,9 +130,40 @@ pub(crate) struct RaceFlags {
     /// Exit with status 1 if this holds for a contender against the baseline, such as 'slower by 3%'; repeatable
     #[arg(long, value_name = "CONDITION", value_parser = fail_if::fail_if, help_heading = "Output")]
     pub(crate) fail_if: Vec<FailIf>,
+    #[command(flatten)]
+    pub(crate) hosts: RaceHostFlags,
     /// Also load this host (not possible yet: a race starts its contenders here and loads only the loopback)
     #[arg(long, value_name = "HOST", hide = true)]
     pub(crate) allow_target: Vec<String>,
+}
+
+/// Where the load of a race comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Other machines")]
+pub(crate) struct RaceHostFlags {
+    #[command(flatten)]
+    hosts: HostFlags,
+    /// Address of this machine at which the load hosts reach it, such as 10.0.0.5; contenders get it in HOST
+    #[arg(long, value_name = "ADDRESS", requires = "load_host")]
+    server_address: Option<Ipv4Addr>,
+}
+
+impl RaceHostFlags {
+    /// The machines from which the load comes, if there are any.
+    ///
+    /// # Errors
+    /// There are, and it is not said where they reach this one.
+    pub(crate) fn load_from(&self) -> Result<Option<LoadFrom>, UsageError> {
+        let hosts: Vec<String> = self.hosts.load_host.iter().map(|host| format!("ssh://{host}")).collect();
+        match self.server_address {
+            _ if hosts.is_empty() => Ok(None),
+            Some(server_address) => Ok(Some(LoadFrom { hosts, server_address })),
+            None => Err(UsageError::new(
+                "--load-host: it is not known at which address the load hosts reach this machine",
+                "add the address of this machine in their network, for example: --server-address 10.0.0.5",
+            )),
+        }
+    }
 }
 
 /// What is requested of commands; a study says it in its file.

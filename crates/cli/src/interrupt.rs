@@ -3,8 +3,13 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use rustix::process::Signal;
+
+/// The interval of checks for Ctrl-C.
+const GLANCE: Duration = Duration::from_millis(20);
 
 /// Whether the user interrupted the program.
 #[derive(Debug, Clone, Default)]
@@ -28,5 +33,23 @@ impl Interrupt {
     /// Whether the user interrupted the program.
     pub(crate) fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs `work` on a separate thread and returns its result. `None` as soon as `stopped` is true. The thread then continues until it or the program
+/// ends.
+pub(crate) fn unless<T: Send + 'static>(
+    stopped: &dyn Fn() -> bool,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (sender, receiver) = mpsc::channel();
+    // A late result has no receiver.
+    std::thread::spawn(move || drop(sender.send(work())));
+    loop {
+        match receiver.recv_timeout(GLANCE) {
+            Ok(done) => return Some(done),
+            Err(RecvTimeoutError::Timeout) if !stopped() => {}
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
+        }
     }
 }

@@ -4,6 +4,7 @@ mod audit;
 mod commands;
 mod console;
 mod doctor;
+mod elsewhere;
 mod flags;
 mod folder;
 mod interrupt;

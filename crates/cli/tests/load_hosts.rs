@@ -19,12 +19,12 @@ use deadheat_remote::{
     HostCommand, LoadHosts, Patience, Program, RemoteError, RemoteSession, SshTarget, merge, start_skew,
 };
 use deadheat_testkit::{
-    Host, Invocation, Kit, Outcome, Process, Signal, TestServer, bed_or_skip, kill_9, processes_with_env,
-    send_signal, turn, wait_until,
+    Host, Invocation, Kit, Outcome, Process, SHORT_RACE, Signal, TestServer, bed_or_skip, kill_9,
+    processes_with_env, send_signal, server_line, turn, wait_until,
 };
 use serde_json::Value;
 
-use crate::common::{BINARY, assert_valid, kit};
+use crate::common::{BINARY, assert_measured, assert_valid, kit};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Short enough for a test, and long enough for a busy machine.
@@ -474,6 +474,63 @@ fn a_program_that_does_not_run_there_is_refused_and_removed() {
     );
     assert!(error.remedy().contains("linux-musl"));
     assert!(copies(&kit).is_empty(), "{:?}", copies(&kit));
+}
+
+/// A race of two servers whose load comes from two hosts, which are this machine.
+fn race<'k>(kit: &'k Kit, contenders: [(&str, String); 2]) -> Invocation<'k> {
+    stand_in(kit);
+    let hosts = ["--load-host", "ssh://a", "--load-host", "ssh://b", "--server-address", "127.0.0.1"];
+    let mut race = kit.deadheat(["race", "--record", "r.jsonl"]).args(hosts);
+    for (name, command) in contenders {
+        race = race.args(["-n", name, &command]);
+    }
+    race.env("DEADHEAT_SSH", kit.path().join("ssh"))
+}
+
+#[test]
+fn the_load_of_a_race_comes_from_two_hosts() {
+    let (kit, _turn) = (kit(), turn());
+    let slow = format!("[ \"$HOST\" = 127.0.0.1 ] && {}", server_line(&["--json", "--spin-us", "2000"]));
+    let race = race(&kit, [("fast", server_line(&["--json"])), ("slow", slow)]);
+    let outcome = race.args(SHORT_RACE).json_to("race.json").run();
+    let json = outcome.json();
+    assert_measured(&outcome, &json);
+    let from = &json["record"]["plan"]["load_from"];
+    assert_eq!(
+        (&from["hosts"], &from["server_address"]),
+        (&serde_json::json!(["ssh://a", "ssh://b"]), &"127.0.0.1".into())
+    );
+    assert!(outcome.stderr.contains("reaching a, b by ssh"), "{outcome}");
+    let rounds = json["record"]["epochs"][0]["rounds"].as_array().unwrap();
+    assert!(rounds.iter().any(|round| round["external"]["steal_share"].is_f64()), "{rounds:?}");
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn a_race_that_loses_a_load_host_can_be_continued() {
+    let (kit, _turn) = (kit(), turn());
+    let contenders = [("one", server_line(&["--json"])), ("other", server_line(&["--json"]))];
+    let race = race(&kit, contenders).args(&SHORT_RACE[2..]).args(["--epochs", "150"]);
+    let mut running = race.spawn();
+    let record = kit.path().join("r.jsonl");
+    running.wait_for_lines(&record, 4);
+    assert!(kill_9(agents(&kit, "b")[0].pid));
+    let outcome = running.wait();
+    outcome.assert_status(3).assert_stderr_has("load host b was lost").assert_stderr_has("--resume");
+    kit.assert_nothing_left();
+    let again = kit.deadheat(["race", "--resume", "r.jsonl", "--pause-after", "1ms"]);
+    let again = again.env("DEADHEAT_SSH", kit.path().join("ssh")).run();
+    again.assert_stderr_has("reaching a, b by ssh").assert_stderr_has("paused before the next look");
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn a_race_from_load_hosts_needs_an_address() {
+    let kit = kit();
+    let outcome = kit.deadheat(["race", "--load-host", "ssh://a", "true", "false"]).run();
+    outcome.assert_status(2).assert_stderr_has("--server-address 10.0.0.5");
+    let outcome = kit.deadheat(["race", "--server-address", "10.0.0.5", "true", "false"]).run();
+    outcome.assert_status(2).assert_stderr_has("--load-host");
 }
 
 /// A server on a host of a bed, at this address.

@@ -44,7 +44,11 @@ pub fn values(plan: &Plan) -> BTreeMap<String, String> {
     let folders =
         [("study", Some(&plan.folder)), ("work", Some(&plan.work)), ("dataset", plan.dataset.as_ref())];
     let known = folders.into_iter().filter_map(|(name, path)| Some((name, path?)));
-    known.map(|(name, path)| (name.to_owned(), path.to_string_lossy().into_owned())).collect()
+    let mut values: BTreeMap<String, String> =
+        known.map(|(name, path)| (name.to_owned(), path.to_string_lossy().into_owned())).collect();
+    // Without other machines, nothing tells contenders where to listen: as before, they are asked at the loopback.
+    values.extend(plan.load_from.iter().map(|from| ("host".to_owned(), from.server_address.to_string())));
+    values
 }
 
 /// The values of `all` as a contender gets them: a contender of a revision has its own `study` and `work`.

@@ -101,7 +101,7 @@ impl Host for LocalHost<'_> {
         let base = group.as_ref().map(DelegatedGroup::base);
         let hierarchy = base.map_or_else(|| self.hierarchy.clone(), |base| self.hierarchy.based(base));
         for scenario in &plan.scenarios {
-            delegation::check(&hierarchy, &self.run.next_group(), &scenario.limits, &plan.pinning)
+            delegation::check(&hierarchy, &self.run.next_group(), &scenario.limits, plan.load_cpus_here())
                 .map_err(|reason| refused(scenario, reason))?;
         }
         self.run.make_groups_in(base);

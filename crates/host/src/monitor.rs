@@ -8,6 +8,7 @@ pub mod counters;
 pub mod noise;
 pub mod stall;
 
+use std::borrow::Cow;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -93,14 +94,14 @@ struct Ours {
 }
 
 /// What happened between two moments.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Disturbance {
     /// The reading that goes into the record.
     pub reading: ExternalReading,
     /// The possible error of the share of other programs, from the resolution of the clock.
     pub foreign_off: f64,
     /// The cores that the share refers to.
-    pub foreign_of: &'static str,
+    pub foreign_of: Cow<'static, str>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -276,8 +277,22 @@ impl Monitor {
                 foreign_share: share,
             },
             foreign_off,
-            foreign_of,
+            foreign_of: foreign_of.into(),
         }
+    }
+}
+
+impl Disturbance {
+    /// This reading and that of other machines together: the larger share of the hypervisor, and of other programs where they exceed what the
+    /// clock's resolution leaves open by more.
+    pub fn or_worse(self, other: Option<Self>) -> Self {
+        let Some(other) = other else { return self };
+        let beyond =
+            |one: &Self| one.reading.foreign_share.map_or(f64::NEG_INFINITY, |share| share - one.foreign_off);
+        let steal_share = self.reading.steal_share.max(other.reading.steal_share);
+        let mut worse = if beyond(&other) > beyond(&self) { other } else { self };
+        worse.reading.steal_share = steal_share;
+        worse
     }
 }
 

@@ -61,7 +61,7 @@ pub use machine::{CgroupKind, Machine, MachineDetails, Pinning};
 pub use metric::{METRICS, Metric, MetricRow, Unit};
 pub use peak::{Objective, PeakEnd, PeakSeen, Trial, TrialEnd};
 pub use plan::{
-    BodyRule, Contender, Ending, JsonRule, Limits, Listen, Method, Plan, Probe, Replay, Revision,
+    BodyRule, Contender, Ending, JsonRule, Limits, Listen, LoadFrom, Method, Plan, Probe, Replay, Revision,
     ScenarioPlan, Service, Share, Source, StatusRule, Traffic, Typed, Volatile,
 };
 pub use profile::{Function, ProfilePass, ProfileUsage, Stacks, Why};

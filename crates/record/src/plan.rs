@@ -2,6 +2,7 @@
 //! from the record alone.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -55,9 +56,26 @@ pub struct Plan {
     /// contains them.
     #[serde(default, skip_serializing_if = "Typed::is_nothing")]
     pub typed: Typed,
+    /// The machines from which the load comes; absent if it comes from the machine on which the contenders run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_from: Option<LoadFrom>,
+}
+
+/// Machines from which the load comes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadFrom {
+    /// The machines, as the command line names them: `ssh://user@host`. At least one.
+    pub hosts: Vec<String>,
+    /// The address of the contenders' machine at which these machines reach it. Contenders get it as `HOST`.
+    pub server_address: Ipv4Addr,
 }
 
 impl Plan {
+    /// Cores of the load generator on the machine on which the contenders run. They are those of `pinning`, which are on the load hosts if there are any.
+    pub fn load_cpus_here(&self) -> &[usize] {
+        if self.load_from.is_some() { &[] } else { &self.pinning.load_cpus }
+    }
+
     /// The name of the plan if commands were raced. With the process id, it also ends the name of their work folder.
     pub const AD_HOC: &str = "ad-hoc";
 

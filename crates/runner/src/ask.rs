@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
+use deadheat_host::monitor::Disturbance;
 use deadheat_load::{
     Address, Answer, ExchangeError, LoadSession, OpenError, Session, SessionConfig, TlsFailure, TlsSettings,
     exchange_tls,
 };
+use deadheat_record::{Finding, Plan};
 
 /// Maximum size of a body, in bytes.
 const MAX_BODY: usize = 64 << 20;
@@ -68,6 +70,26 @@ pub trait LoadGenerator {
     /// # Errors
     /// When they cannot be opened.
     fn open(&self, config: SessionConfig) -> Result<Box<dyn LoadSession>, OpenError>;
+
+    /// Watches the machines that the load comes from, if they are others than this one. Returns what cannot be seen there.
+    ///
+    /// # Errors
+    /// When a machine is lost, in words.
+    fn watch(&self, _plan: &Plan) -> Result<Vec<Finding>, String> {
+        Ok(Vec::new())
+    }
+
+    /// What happened on the machines that the load comes from since the last call: of the machine that lost most to others. None if the load comes
+    /// from this machine.
+    fn disturbance(&self) -> Option<Disturbance> {
+        None
+    }
+
+    /// For which share of the last slice a core of the machines that the load comes from stood still. None if the load comes from this machine, or
+    /// nobody watches.
+    fn stalled_share(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// The load generator in this process.

@@ -35,8 +35,10 @@ const GLANCE: Duration = Duration::from_millis(200);
 pub fn serve(arguments: &[OsString]) -> u8 {
     let number = |place: usize| arguments.get(place)?.to_str()?.parse::<usize>().ok();
     let port = std::env::var("PORT").ok().and_then(|port| port.parse().ok());
+    // Set if the load comes from other machines.
+    let host = std::env::var("HOST").ok().and_then(|host| host.parse().ok()).unwrap_or(Ipv4Addr::LOCALHOST);
     let address = match (port, std::env::var_os("SOCKET")) {
-        (Some(port), _) => Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        (Some(port), _) => Address::Tcp(SocketAddr::from((host, port))),
         (None, Some(path)) => Address::Unix(path.into()),
         (None, None) => return 2,
     };

@@ -526,6 +526,8 @@ impl EpochRun<'_> {
         // A frozen contender uses no CPU time before or after its slice.
         let mut used_ns: Vec<u64> = loaded.iter().map(|one| one.runner.process.cpu_ns().0).collect();
         let before = self.watch.moment(self.with_services(&used_ns));
+        // What happened before this round does not count.
+        self.launcher.generator.disturbance();
         let mut played = Vec::new();
         for &place in order {
             let one = &mut loaded[place];
@@ -535,7 +537,9 @@ impl EpochRun<'_> {
             let used_before_ns = mem::replace(&mut used_ns[place], one.runner.process.cpu_ns().0);
             let during_ns = used_ns[place].saturating_sub(used_before_ns);
             let cpu_ns = (slices.len() == 1).then_some(during_ns);
-            let stalled_share = self.watch.stalled_share(stalled);
+            let here = self.watch.stalled_share(stalled);
+            let stalled_share =
+                here.into_iter().chain(self.launcher.generator.stalled_share()).reduce(f64::max);
             measured[place].see_host(self.watch.host().since(&host));
             measured[place].see_services(services_ns.zip(self.services_ns()));
             self.still_there(one, "in the middle of the race")?;
@@ -544,7 +548,8 @@ impl EpochRun<'_> {
                 PlayedSlice { place, tally, slice }
             }));
         }
-        Ok((played, self.watch.between(&before, &self.watch.moment(self.with_services(&used_ns)))))
+        let here = self.watch.between(&before, &self.watch.moment(self.with_services(&used_ns)));
+        Ok((played, here.or_worse(self.launcher.generator.disturbance())))
     }
 
     /// Where the slices of round `index` begin, counted from 0. Recorded timing goes on where the round before ended, also across epochs, so
@@ -676,7 +681,7 @@ mod tests {
         let seen = |steal_share, foreign_share, foreign_off| Disturbance {
             reading: ExternalReading { steal_share, foreign_share },
             foreign_off,
-            foreign_of: "the servers' cores",
+            foreign_of: "the servers' cores".into(),
         };
         let reading = |steal_share, foreign_share| seen(steal_share, foreign_share, 0.0);
         let plainly = |seen: &Disturbance| dropped(seen, None);

@@ -133,6 +133,8 @@ impl Launcher<'_> {
         let sockets = self.plan.contenders.iter().all(|one| one.listen == Listen::Socket);
         // This names the running program even if its file was replaced in between.
         let certificate = self.certificate();
+        let host = self.values.get_key_value("host").map(|(name, value)| (name.clone(), value.clone()));
+        let values = certificate.clone().into_iter().chain(host).collect();
         let files = if certificate.is_empty() { "" } else { r#" "$CERT" "$KEY""# };
         let command =
             format!("exec /proc/{}/exe {NULL_COMMAND} {body_bytes} {threads}{files}", std::process::id());
@@ -146,7 +148,7 @@ impl Launcher<'_> {
             limits: &Limits::default(),
             ending: &Ending::default(),
             log: self.logs.join("null-server.log"),
-            values: &certificate,
+            values: &values,
             sockets: &self.plan.work,
             observe: Observe::Nothing,
         };

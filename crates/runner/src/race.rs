@@ -155,8 +155,11 @@ impl Race<'_> {
         make(&self.logs).map_err(|source| failed(&self.logs, source))?;
         make_folder(&plan.work).map_err(|source| failed(&plan.work, source))?;
         let Place { host, generator, clock, files } = self.place;
-        host.pin(&plan.pinning.load_cpus)
-            .map_err(|source| RaceError::Pin { cpus: plan.pinning.load_cpus.clone(), source })?;
+        host.pin(plan.load_cpus_here())
+            .map_err(|source| RaceError::Pin { cpus: plan.load_cpus_here().to_vec(), source })?;
+        for finding in generator.watch(&plan).map_err(RaceError::Failed)? {
+            self.note(None, finding)?;
+        }
         let awake = self.keep_awake(&plan)?;
         // Services and contenders stop before this group is dropped.
         let _group = host.hold_to_limits(&plan)?;
@@ -196,7 +199,7 @@ impl Race<'_> {
     /// Keeps idle processors from sleeping, or records a finding that they sleep.
     fn keep_awake(&mut self, plan: &Plan) -> Result<Option<Arc<Awake>>, RaceError> {
         // Idle threads would use up a quota that contenders need.
-        let cores = plan.pinning.server_cpus.len() + plan.pinning.load_cpus.len();
+        let cores = plan.pinning.server_cpus.len() + plan.load_cpus_here().len();
         let quota = self.record.machine.details.cpu_quota.filter(|quota| *quota < cores as f64);
         let (why, remedy) = match plan.method.cpu_latency_us {
             Some(0) if quota.is_some() => (
@@ -258,10 +261,11 @@ impl Race<'_> {
         let pinning = &plan.pinning;
         // Services run on all server cores, whatever the limits of contenders are.
         let held = Some(&scenario.limits.cpuset).filter(|cpus| !cpus.is_empty() && plan.services.is_empty());
-        let cpus = [held.unwrap_or(&pinning.server_cpus).as_slice(), &pinning.load_cpus[..]].concat();
-        let mut watch = self.place.host.monitor(&cpus, &pinning.load_cpus);
+        let cpus = [held.unwrap_or(&pinning.server_cpus).as_slice(), plan.load_cpus_here()].concat();
+        let mut watch = self.place.host.monitor(&cpus, plan.load_cpus_here());
         // Without pinning, the cores that servers and generator use are unknown.
-        let known = !pinning.server_cpus.is_empty() && !pinning.load_cpus.is_empty();
+        let elsewhere = plan.load_from.is_some();
+        let known = !pinning.server_cpus.is_empty() && (elsewhere || !pinning.load_cpus.is_empty());
         let unseen =
             if known && plan.highest_quantile(scenario).is_some() { watch.see_stalls() } else { None };
         for finding in watch.blind().into_iter().chain(unseen) {

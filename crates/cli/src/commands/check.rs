@@ -22,7 +22,7 @@ pub(crate) fn check(flags: &CheckFlags, console: &mut Console) -> Result<u8, Fai
     let study = study::load(&flags.study)?;
     let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
     let (host, interrupt) = (LocalHost { run: &run, hierarchy: &hierarchy }, Interrupt::listen()?);
-    let (resolved, _) = prepared(&study, &flags.choices(), Purpose::Check, console, &host, &interrupt)?;
+    let (resolved, _) = prepared(&study, &flags.choices(), Purpose::Check, None, console, &host, &interrupt)?;
     let (plan, findings) = (resolved.plan, resolved.findings);
     for (name, why) in &plan.skipped {
         console.note(&lines_plain(&format!("skipped: {name}: {why}")));

@@ -187,6 +187,7 @@ fn observed(
     // The rate is that of a race, which divides the cores too.
     let (pinning, _) = topology.divide(None, None)?;
     let setting = Setting {
+        load_from: None,
         topology,
         places: Places::of_process(),
         seed: fresh_seed(),

@@ -15,15 +15,16 @@ use deadheat_host::facts::machine;
 use deadheat_host::monitor::awake::usual_cpu_latency_us;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::{RunId, leftovers};
-use deadheat_record::{Finding, Journal, Line, Plan, Record, Severity, VerdictWord};
+use deadheat_record::{Finding, Journal, Line, LoadFrom, Plan, Record, Severity, VerdictWord};
 use deadheat_report::terminal;
-use deadheat_runner::{Finish, LocalGenerator, Place, ProbeFiles, Race};
+use deadheat_runner::{Finish, LoadGenerator, LocalGenerator, Place, ProbeFiles, Race, RaceError};
 use jiff::Zoned;
 
 use super::Failure;
 use super::compare::{askable, reachable, status_of, told};
 use super::output::{keep_for_data, write};
 use crate::console::{Console, lines_plain};
+use crate::elsewhere::{Elsewhere, reach};
 use crate::flags::Output;
 use crate::flags::{Input, RaceFlags};
 use crate::interrupt::Interrupt;
@@ -66,24 +67,23 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     let names = stage.record.plan.contenders.iter().map(|one| one.name.clone()).collect();
     let stopped = || stage.interrupt.asked();
     let mut shown = Shown { live: &mut live, names };
+    let generator: &dyn LoadGenerator = match &stage.elsewhere {
+        None => &LocalGenerator,
+        Some(elsewhere) => elsewhere,
+    };
     let mut race = Race {
         record: stage.record,
         journal: stage.journal,
         logs: logs_beside(&path),
         stopped: &stopped,
         observer: &mut shown,
-        place: Place {
-            host: &host,
-            generator: &LocalGenerator,
-            clock: &SystemClock::start(),
-            files: &stage.files,
-        },
+        place: Place { host: &host, generator, clock: &SystemClock::start(), files: &stage.files },
         pause_after: flags.pause_after,
     };
     let finish = race.go();
     let record = race.record;
     let trouble = live.finish();
-    let finish = finish?;
+    let finish = finish.map_err(|error| lost_or(stage.elsewhere.as_ref(), error, &path))?;
     let mut report = Report::of(&record)?;
     console.result(&terminal::render(&report, &console.output));
     report.conditions = told(&report, &flags.fail_if, console);
@@ -104,6 +104,20 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
         console.note(&format!("{word}; continue with: deadheat race --resume {path}"));
     }
     Ok((status(&finish, &report).max(asked), record, path))
+}
+
+/// The failure of a race. If a load host was lost, the race can be continued.
+fn lost_or(elsewhere: Option<&Elsewhere>, error: RaceError, path: &Path) -> Failure {
+    match elsewhere {
+        Some(elsewhere) if elsewhere.has_lost() => {
+            let again = format!(
+                "all finished epochs are in the record; continue with: deadheat race --resume {}",
+                path.display()
+            );
+            Failure::HostLost(UsageError::new(error.to_string(), again))
+        }
+        _ => error.into(),
+    }
 }
 
 /// Writes the requested JSON document and HTML page.
@@ -148,6 +162,8 @@ struct Stage {
     files: ProbeFiles,
     /// Listens since before anything was started: Ctrl-C means an orderly end.
     interrupt: Interrupt,
+    /// The machines from which the load comes, if they are others than this one.
+    elsewhere: Option<Elsewhere>,
     /// The revisions of a race of revisions, until its end.
     _checkouts: Option<Checkouts>,
 }
@@ -157,6 +173,7 @@ pub(super) fn prepared(
     study: &Study,
     choices: &Choices,
     purpose: Purpose,
+    load_from: Option<LoadFrom>,
     console: &Console,
     host: &LocalHost<'_>,
     interrupt: &Interrupt,
@@ -168,6 +185,7 @@ pub(super) fn prepared(
         seed: plan::fresh_seed(),
         cpu_latency_us: usual_cpu_latency_us(),
         in_ci: std::env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false")),
+        load_from,
     };
     let mut resolved = resolve(study, &skipped, choices, purpose, &setting)?;
     let mut tell = |line: &str| console.note(&lines_plain(line));
@@ -196,7 +214,9 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
             (study, Some(checkouts))
         }
     };
-    let (mut resolved, mut prepared) = prepared(&study, &choices, Purpose::Race, console, host, &interrupt)?;
+    let load_from = flags.hosts.load_from()?;
+    let (mut resolved, mut prepared) =
+        prepared(&study, &choices, Purpose::Race, load_from, console, host, &interrupt)?;
     if let Some(checkouts) = &checkouts {
         let unbuilt: Vec<&str> = prepared.unbuilt.iter().map(|(name, _)| name.as_str()).collect();
         checkouts.keep_builds(&resolved.plan, &unbuilt, &mut tell);
@@ -227,8 +247,9 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
     let path = chosen.cloned().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
     let files = probe_files(&resolved.plan)?;
     let left = tell_leftovers(host.hierarchy, console);
+    let elsewhere = reach(&resolved.plan, &interrupt, console)?;
     let journal = create(path, chosen.is_some())?;
-    let mut stage = begin(resolved.plan, journal, files, interrupt, host, checkouts)?;
+    let mut stage = begin(resolved.plan, journal, files, interrupt, host, (elsewhere, checkouts))?;
     let skipped = |finding: &Finding| finding.code == "skipped";
     let unbuilt = prepared.unbuilt.into_iter().map(|(name, error)| {
         console.note(&lines_plain(&format!("failed: {error}")));
@@ -410,12 +431,12 @@ fn begin(
     files: ProbeFiles,
     interrupt: Interrupt,
     host: &LocalHost<'_>,
-    checkouts: Option<Checkouts>,
+    (elsewhere, checkouts): (Option<Elsewhere>, Option<Checkouts>),
 ) -> Result<Stage, Failure> {
     let machine = machine(Path::new("/"), host.hierarchy, host.run);
     let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, machine);
     journal.append(&record.header())?;
-    Ok(Stage { record, journal, files, interrupt, _checkouts: checkouts })
+    Ok(Stage { record, journal, files, interrupt, elsewhere, _checkouts: checkouts })
 }
 
 /// Opens a record to resume. The JSON document of `--json` is also accepted: a journal is made from it. `held` are checkouts that this process
@@ -433,6 +454,7 @@ fn resumed(
     as_begun(path, &record, console, host)?;
     let files = if is_over(&record) { ProbeFiles::default() } else { probe_files(&record.plan)? };
     let interrupt = Interrupt::listen()?;
+    let elsewhere = if is_over(&record) { None } else { reach(&record.plan, &interrupt, console)? };
     let checkouts = checkouts_of(path, &record, console, held)?;
     let mut journal = if is_journal(path) {
         let journal = Journal::resume(path)?;
@@ -454,7 +476,7 @@ fn resumed(
             record.apply(line);
         }
     }
-    Ok(Stage { record, journal, files, interrupt, _checkouts: checkouts })
+    Ok(Stage { record, journal, files, interrupt, elsewhere, _checkouts: checkouts })
 }
 
 /// The checkouts for a record that is continued: those in `held` if they are the record's, else new ones. None if the race is over.

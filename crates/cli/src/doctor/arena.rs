@@ -83,8 +83,14 @@ impl Arena<'_> {
     ) -> Result<Ended, Failure> {
         let study = plan::study_of(pair, &std::env::current_dir()?)?;
         let (topology, places) = (self.topology.clone(), Places::of_process());
-        let setting =
-            Setting { topology, places, seed, cpu_latency_us: usual_cpu_latency_us(), in_ci: false };
+        let setting = Setting {
+            topology,
+            places,
+            seed,
+            cpu_latency_us: usual_cpu_latency_us(),
+            in_ci: false,
+            load_from: None,
+        };
         let mut plan = resolve(&study, &[], choices, Purpose::Race, &setting)?.plan;
         plan.work = self.folder.path().join("work");
         let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, self.machine.clone());

@@ -53,6 +53,7 @@ impl AuditFlags {
     /// The race that an audit runs: the study as it would be raced, by the same choices.
     pub(crate) fn race(&self) -> RaceFlags {
         RaceFlags {
+            hosts: super::RaceHostFlags::default(),
             git: None,
             html: None,
             targets: vec![self.study.to_string_lossy().into_owned()],

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{AdHocFlags, ParityWord, RaceFlags};
+use super::{AdHocFlags, ParityWord, RaceFlags, RaceHostFlags};
 use deadheat_record::{JsonPath, Probe};
 use deadheat_study::choices::{Choices, UsageError};
 use deadheat_study::file::{self as study, shown};
@@ -76,7 +76,10 @@ impl RaceFlags {
                 "leave them out, because the record contains the plan: deadheat race --resume RECORD",
             ));
         }
-        if self.choices != Choices::default() || self.record.is_some() {
+        if self.choices != Choices::default()
+            || self.record.is_some()
+            || self.hosts != RaceHostFlags::default()
+        {
             let problem = "--resume cannot be combined with options that change the plan or the record";
             return Err(UsageError::new(
                 problem,

@@ -217,7 +217,7 @@ pub(crate) struct GeneratorFlags {
 }
 
 /// Where the load comes from.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Other machines")]
 pub(crate) struct HostFlags {
     /// Send the load from this machine, such as ssh://user@host:22; may be repeated, and the hosts share the load

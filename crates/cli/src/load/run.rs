@@ -5,7 +5,6 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use deadheat_load::{
@@ -23,7 +22,7 @@ use super::plan::LoadPlan;
 use super::show::{Goal, Show};
 use super::target::first_that_answers;
 use super::wire::Wire;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, unless};
 use deadheat_study::choices::UsageError;
 
 /// The interval of checks for Ctrl-C. Progress is redrawn after every second check.
@@ -132,24 +131,6 @@ impl Connected {
             }
         };
         unless(stopped, exchange).unwrap_or_else(|| Err(ExchangeError::Timeout(timeout).to_string()))
-    }
-}
-
-/// Runs `work` on a separate thread and returns its result. `None` as soon as `stopped` is true. The thread then continues until it or the program
-/// ends.
-fn unless<T: Send + 'static>(
-    stopped: &dyn Fn() -> bool,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Option<T> {
-    let (sender, receiver) = mpsc::channel();
-    // A late result has no receiver.
-    std::thread::spawn(move || drop(sender.send(work())));
-    loop {
-        match receiver.recv_timeout(GLANCE) {
-            Ok(done) => return Some(done),
-            Err(RecvTimeoutError::Timeout) if !stopped() => {}
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
-        }
     }
 }
 

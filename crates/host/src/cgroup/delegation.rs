@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use deadheat_record::{Limits, Pinning};
+use deadheat_record::Limits;
 
 use crate::cgroup::limits;
 use crate::cgroup::{Cgroup, Hierarchy};
@@ -160,8 +160,8 @@ fn try_out(folder: PathBuf) -> io::Result<()> {
 ///
 /// # Errors
 /// The reason, with what to do.
-pub fn check(hierarchy: &Hierarchy, name: &str, limits: &Limits, pinning: &Pinning) -> Result<(), String> {
-    if let Some(cpu) = limits.cpuset.iter().find(|cpu| pinning.load_cpus.contains(cpu)) {
+pub fn check(hierarchy: &Hierarchy, name: &str, limits: &Limits, load_cpus: &[usize]) -> Result<(), String> {
+    if let Some(cpu) = limits.cpuset.iter().find(|cpu| load_cpus.contains(cpu)) {
         return Err(format!(
             "`cpuset` gives contenders processor {cpu}, which the load generator runs on; choose other processors, or give the \
              generator others with --load-cpus"
@@ -335,8 +335,7 @@ mod tests {
     #[test]
     fn what_cannot_be_limited_is_said_with_what_to_do() {
         let nowhere = Hierarchy::parse("", "", Path::new("/nowhere"));
-        let pinning = Pinning { server_cpus: vec![0], load_cpus: vec![1] };
-        let told = |limits: &Limits| check(&nowhere, "g", limits, &pinning);
+        let told = |limits: &Limits| check(&nowhere, "g", limits, &[1]);
         assert_eq!(told(&Limits::default()), Ok(()));
         assert!(
             told(&Limits { cpus: Some(0.5), ..Limits::default() })

@@ -96,6 +96,7 @@ pub(crate) fn plan(folder: &Path, names: &[&str]) -> Plan {
         pinning: Pinning { server_cpus: vec![0], load_cpus: vec![1] },
         claims: Vec::new(),
         edge_hit_rate: None,
+        load_from: None,
         typed: Typed::default(),
     }
 }

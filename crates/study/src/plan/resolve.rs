@@ -8,8 +8,8 @@ use std::time::Duration;
 use deadheat_load::Rate;
 use deadheat_record as record;
 use deadheat_record::{
-    Experiment, Finding, Limits, Method, Metric, Plan, Replay, ScenarioPlan, Share, Slices, Source, Traffic,
-    Typed,
+    Experiment, Finding, Limits, LoadFrom, Method, Metric, Plan, Replay, ScenarioPlan, Share, Slices, Source,
+    Traffic, Typed,
 };
 use toml::Spanned;
 
@@ -61,6 +61,8 @@ pub struct Setting {
     pub cpu_latency_us: Option<u32>,
     /// Whether this is a job of continuous integration: there, races of revisions have a control by default.
     pub in_ci: bool,
+    /// The machines from which the load comes; none: this one.
+    pub load_from: Option<LoadFrom>,
 }
 
 /// The plan and its findings.
@@ -92,7 +94,11 @@ pub fn resolve(
     let (pinning, mut findings) = match purpose {
         Purpose::Race => {
             let machine = &choices.machine;
-            setting.topology.divide(machine.server_cpus.as_ref(), machine.load_cpus.as_ref())?
+            let (server, load) = (machine.server_cpus.as_ref(), machine.load_cpus.as_ref());
+            match setting.load_from {
+                None => setting.topology.divide(server, load)?,
+                Some(_) => (setting.topology.for_servers(server, load)?, Vec::new()),
+            }
         }
         Purpose::Check => (record::Pinning { server_cpus: Vec::new(), load_cpus: Vec::new() }, Vec::new()),
     };
@@ -130,6 +136,7 @@ pub fn resolve(
         pinning,
         claims: study.claims.iter().map(file::Claim::published).collect(),
         edge_hit_rate: choices.method.hit_rate,
+        load_from: setting.load_from.clone(),
         typed: typed(study, choices),
     };
     Ok(Resolved { plan, findings })

@@ -57,6 +57,7 @@ fn study() -> Study {
 fn setting() -> Setting {
     let places = Places { cache: None, temporary: "/tmp".into(), memory: None, user: 1, process: 2 };
     Setting {
+        load_from: None,
         topology: Topology::read(Path::new("/nowhere"), &[0, 1]),
         places,
         seed: 42,

@@ -91,6 +91,24 @@ impl Topology {
         Ok((pinning, findings))
     }
 
+    /// The cores if the load comes from other machines: the servers have those that were named, or all. The load's cores are on the other machines,
+    /// and nothing is known of them here.
+    ///
+    /// # Errors
+    /// A list names a processor that does not exist.
+    pub fn for_servers(
+        &self,
+        server: Option<&CpuList>,
+        load: Option<&CpuList>,
+    ) -> Result<Pinning, UsageError> {
+        self.existing("--server-cpus", server)?;
+        let of = |list: Option<&CpuList>| list.map(|CpuList(list)| list.clone());
+        Ok(Pinning {
+            server_cpus: of(server).unwrap_or_else(|| self.cpus()),
+            load_cpus: of(load).unwrap_or_default(),
+        })
+    }
+
     fn existing(&self, option: &str, list: Option<&CpuList>) -> Result<(), UsageError> {
         let cpus = self.cpus();
         let missing = list.into_iter().flat_map(|CpuList(list)| list).find(|cpu| !cpus.contains(cpu));

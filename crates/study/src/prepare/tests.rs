@@ -38,7 +38,8 @@ impl Fixture {
     fn plan(&self, study: &Study) -> Plan {
         let places = Places { cache: None, temporary: "/tmp".into(), memory: None, user: 0, process: 1 };
         let topology = Topology::read(Path::new("/nowhere"), &[0, 1]);
-        let setting = Setting { topology, places, seed: 1, cpu_latency_us: None, in_ci: false };
+        let setting =
+            Setting { topology, places, seed: 1, cpu_latency_us: None, in_ci: false, load_from: None };
         resolve(study, &[], &Choices::default(), Purpose::Check, &setting).unwrap().plan
     }
 

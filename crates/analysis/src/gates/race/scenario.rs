@@ -55,7 +55,8 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
 /// Contenders or generator have no reserved cores.
 pub(super) fn not_pinned(record: &Record) -> Option<Finding> {
     let pinning = &record.plan.pinning;
-    (pinning.server_cpus.is_empty() || pinning.load_cpus.is_empty()).then(|| {
+    let shared = pinning.server_cpus.is_empty() || pinning.load_cpus.is_empty();
+    (shared && record.plan.load_from.is_none()).then(|| {
         table::NOT_PINNED.warning(
             By::Race,
             "contenders and generator share cores and take time from each other; a contender that answers slowly also pays for waking the generator, and one that answers fast does not, so their ratio is too large",

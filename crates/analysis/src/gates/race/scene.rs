@@ -35,10 +35,12 @@ impl Scene<'_> {
         result.cpu_share.is_some_and(|share| share + services >= 1.0 - table::NOT_SERVER_BOUND.warn)
     }
 
-    /// The number of generator threads: one per reserved core, one if there are no reserved cores, and at most one per connection.
+    /// The number of generator threads: one per reserved core, one if there are no reserved cores, on each load host if there are any, and at most one
+    /// per connection.
     pub(super) fn load_threads(&self) -> usize {
         let connections = self.plan.shape.connections().max(1) as usize;
-        self.record.plan.pinning.load_cpus.len().max(1).min(connections)
+        let hosts = self.record.plan.load_from.as_ref().map_or(1, |from| from.hosts.len().max(1));
+        (self.record.plan.pinning.load_cpus.len().max(1) * hosts).min(connections)
     }
 
     /// A contender's part of every epoch that it took part in.
