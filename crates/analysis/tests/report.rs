@@ -8,8 +8,8 @@ use deadheat_analysis::gates::table::{self, By};
 use deadheat_analysis::series::rates;
 use deadheat_analysis::{Comparison, Report};
 use deadheat_record::{
-    End, Epoch, Experiment, ExternalReading, Finding, Metric, QUANTILES, Record, Revision, ScenarioPlan,
-    Severity, Throttling, VerdictWord,
+    End, Epoch, Experiment, ExternalReading, Finding, LoadFrom, Metric, QUANTILES, Record, Revision,
+    ScenarioPlan, Severity, Throttling, VerdictWord,
 };
 use serde_json::Value;
 
@@ -307,6 +307,17 @@ fn revision(name: &str, commit: &str) -> Revision {
         contender: "api".into(),
         build: Some("npm ci".into()),
     }
+}
+
+#[test]
+fn a_race_with_load_from_other_machines_can_be_repeated() {
+    let mut record = two().record();
+    assert!(!Report::of(&record).unwrap().reproduce.contains("--load-host"));
+    let hosts = vec!["ssh://me@a".into(), "ssh://b:2222".into()];
+    record.plan.load_from = Some(LoadFrom { hosts, server_address: [10, 0, 0, 5].into() });
+    let again = Report::of(&record).unwrap().reproduce;
+    let options = "--load-host ssh://me@a --load-host ssh://b:2222 --server-address 10.0.0.5";
+    assert!(again.ends_with(options), "{again}");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use deadheat_analysis::compare::{
 use deadheat_analysis::gates::table::{By, codes};
 use deadheat_analysis::series::rates;
 use deadheat_record::{
-    EncodedHistogram, Epoch, Experiment, Finding, LoadRecord, MachineDetails, Metric, Objective, PeakEnd,
-    PeakSeen, Record, Service, Severity, VerdictWord,
+    EncodedHistogram, Epoch, Experiment, Finding, LoadFrom, LoadRecord, MachineDetails, Metric, Objective,
+    PeakEnd, PeakSeen, Record, Service, Severity, VerdictWord,
 };
 use deadheat_report::comparison::{json, markdown};
 use deadheat_report::{Style, terminal};
@@ -180,6 +180,8 @@ fn what_differs_is_found() {
     expect(|new| new.plan.method.cpu_latency_us = Some(0), "different-system", Warn);
     expect(|new| new.plan.pinning.server_cpus = vec![2], "different-cores", Warn);
     expect(|new| new.plan.pinning.load_cpus = vec![1, 2], "different-cores", Invalid);
+    let elsewhere = || LoadFrom { hosts: vec!["ssh://a".into()], server_address: [10, 0, 0, 5].into() };
+    expect(|new| new.plan.load_from = Some(elsewhere()), "different-cores", Invalid);
     expect(
         |new| new.plan.scenarios[0].shape = Experiment::Closed { connections: 8 },
         "different-load",

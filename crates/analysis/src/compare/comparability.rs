@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use deadheat_record::{
-    Experiment, Finding, Limits, Machine, MachineDetails, Probe, Record, Replay, ScenarioPlan, Severity,
-    Slices,
+    Experiment, Finding, Limits, Machine, MachineDetails, Plan, Probe, Record, Replay, ScenarioPlan,
+    Severity, Slices,
 };
 
 use super::matched::{Both, Match, names};
@@ -192,14 +192,20 @@ fn cores(old: &Record, new: &Record) -> Option<Finding> {
     let message = unlike([
         ("contenders on cores", list(&then.server_cpus), list(&now.server_cpus)),
         ("generator on cores", list(&then.load_cpus), list(&now.load_cpus)),
+        ("load from", load_from(&old.plan), load_from(&new.plan)),
     ])?;
     let as_many =
         then.server_cpus.len() == now.server_cpus.len() && then.load_cpus.len() == now.load_cpus.len();
-    Some(if as_many {
+    Some(if as_many && old.plan.load_from == new.plan.load_from {
         table::DIFFERENT_CORES.warning(By::Compare, message)
     } else {
         table::DIFFERENT_CORES.finding(By::Compare, Severity::Invalid, message)
     })
+}
+
+/// The machines from which the load comes.
+fn load_from(plan: &Plan) -> String {
+    plan.load_from.as_ref().map_or_else(|| "the same machine".into(), |from| from.hosts.join(", "))
 }
 
 fn list(cpus: &[usize]) -> String {

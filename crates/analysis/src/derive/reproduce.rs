@@ -22,6 +22,10 @@ pub(crate) fn command(plan: &Plan) -> String {
             words.option(option, &list(cpus.iter().map(usize::to_string)));
         }
     }
+    if let Some(from) = &plan.load_from {
+        from.hosts.iter().for_each(|host| words.option("--load-host", host));
+        words.option("--server-address", &from.server_address.to_string());
+    }
     words.0.join(" ")
 }
 

@@ -1093,9 +1093,9 @@ pub static DIFFERENT_SYSTEM: Gate = Gate {
 pub static DIFFERENT_CORES: Gate = Gate {
     compare: Some(GateText {
         warns: "the same number of cores, but different ones",
-        invalid: "another number of cores for contenders or generator",
+        invalid: "another number of cores for contenders or generator, or load from other machines",
         remedies: &[
-            "give both races the same `--server-cpus` and `--load-cpus`; loads the same `--threads` and `--cpus`",
+            "give both races the same `--server-cpus`, `--load-cpus` and `--load-host`; loads the same `--threads` and `--cpus`",
         ],
     }),
     ..Gate::new("different-cores", NEVER, NEVER)
