@@ -380,9 +380,9 @@ pub struct Gains {
     pub functions: Vec<FunctionGain>,
 }
 
-/// One function that takes more CPU time per request than in the baseline. Times of a function of the contender's own code include the runtime,
-/// the libraries and the kernel that it calls, up to the next function of its own code. Times of any other function are of the function itself, where no
-/// function of the contender's own code called it. So each moment counts for one function.
+/// One function that takes more CPU time per request than in the baseline. The times of a function in the contender's code include what it calls in the
+/// runtime, libraries and the kernel. The times of a runtime's, library's or kernel function count only where no function in the contender's code called it.
+/// So each moment counts for one function.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FunctionGain {
     /// Its name.

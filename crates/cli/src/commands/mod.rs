@@ -57,7 +57,7 @@ pub(crate) fn internal(arguments: &[OsString]) -> Option<u8> {
 
 /// Carries load on this machine, as the other side of standard input and output says. When it returns, the process ends.
 fn agent() -> u8 {
-    // Each connection needs one open file. If the limit cannot be raised, there are fewer connections, and the agent says so.
+    // Each connection needs one open file. If the limit stays too low, opening the connections fails, and the agent reports it.
     let _ = raise_open_files();
     let pipes = io::stdin().as_fd().try_clone_to_owned().and_then(|input| {
         // Not through the buffer of standard output, which looks for lines.

@@ -392,8 +392,8 @@ pub(super) fn tell_leftovers(hierarchy: &Hierarchy, console: &Console) -> Vec<Fi
     left
 }
 
-/// Makes the folder of records, with a file that tells git to ignore all of it. A folder that exists stays as it is. Whoever writes into the folder
-/// next reports why it cannot be made.
+/// Makes the folder of records, with a file that tells git to ignore all of it. A folder that exists stays as it is. If the folder cannot be made,
+/// writing the record reports why.
 fn make_ignored(folder: &Path) {
     if fs::create_dir(folder).is_ok() {
         let _ = fs::write(folder.join(".gitignore"), "*\n");

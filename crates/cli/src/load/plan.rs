@@ -198,7 +198,7 @@ impl LoadPlan {
         }
     }
 
-    /// The position of the first request of the load or its `warmup`. Recorded traffic goes on where the warm-up ended.
+    /// The position of the first request of the load or its `warmup`. The load takes recorded traffic from where the warm-up ended.
     pub(crate) fn start(&self, warmup: bool) -> u64 {
         match &self.shape {
             Shape::Recorded { times, speed } if !warmup => times.position_at(self.warmed_up_ns(*speed)),
@@ -274,7 +274,7 @@ fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<
             format!("raise -c to at least {hosts}, or name fewer load hosts"),
         ));
     }
-    // A load host has a limit of its own, and its agent says when it is reached.
+    // The limit of this machine does not apply to a load host. Its agent reports if its own limit is reached.
     let open_files = here.open_files.filter(|_| hosts == 0);
     let room = open_files.map_or(u64::from(u32::MAX), |files| files.saturating_sub(OTHER_FILES).max(1));
     let fits = |option: &str, value: u32| {
