@@ -227,7 +227,10 @@ fn the_verdict_on_two_revisions_is_about_the_second() {
     let said = headline(faster, Metric::Throughput, true);
     assert!(said.starts_with("main~1 is 1.5"), "{said}");
     let said = headline(slower, Metric::Throughput, false);
-    assert!(said.starts_with("main~2 is 1.5"), "without revisions, the sentence is about the faster one: {said}");
+    assert!(
+        said.starts_with("main~2 is 1.5"),
+        "without revisions, the sentence is about the faster one: {said}"
+    );
 }
 
 #[test]
