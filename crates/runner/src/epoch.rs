@@ -9,11 +9,15 @@ use std::time::Duration;
 
 use deadheat_analysis::series::rate_per_s;
 use deadheat_load::{Prepared, Requests, Tally};
-use deadheat_record::{ContenderEpoch, Difference, Epoch, Plan, Replay, Round, ScenarioPlan, Slice};
+use deadheat_record::{
+    ContenderEpoch, Difference, Epoch, HistogramError, LoadHostsEpoch, Plan, Replay, Round, ScenarioPlan,
+    Slice,
+};
 
 use crate::ask::with_causes;
 use crate::events::{Event, Observer};
 use crate::launcher::{Launcher, ReadyContender, ResetError, Until, stop_all};
+use crate::load_hosts::LoadHostsReadings;
 use crate::loaded::{LoadError, LoadTotals, LoadedContender, Sent, SliceStart};
 use crate::parity::{Contract, Parity, ProbeTarget};
 use crate::readings::{ContenderReadings, slice_record};
@@ -95,6 +99,13 @@ pub(crate) struct PlayedSlice {
     pub tally: Tally,
     /// The slice as the record keeps it.
     pub slice: Slice,
+}
+
+/// What was measured in an epoch.
+struct Measured {
+    contenders: Vec<ContenderEpoch>,
+    rounds: Vec<Round>,
+    load_hosts: Option<LoadHostsEpoch>,
 }
 
 /// The contenders of an epoch, all up and frozen, with their answers.
@@ -275,8 +286,8 @@ impl EpochRun<'_> {
         let measured = self.measure(&mut loaded, &parity, started, observer);
         observer.event(&Event::Doing("stopping all contenders"));
         stop_all(contenders_of(loaded).collect());
-        let (contenders, rounds) = measured?;
-        Ok(self.record(started_unix_ms, started, contenders, rounds))
+        let Measured { contenders, rounds, load_hosts } = measured?;
+        Ok(Epoch { load_hosts, ..self.record(started_unix_ms, started, contenders, rounds) })
     }
 
     /// The record of this epoch, which ends now.
@@ -294,6 +305,7 @@ impl EpochRun<'_> {
             took_ns: (self.launcher.clock.now() - started).as_nanos() as u64,
             contenders,
             rounds,
+            load_hosts: None,
             findings: Vec::new(),
         }
     }
@@ -304,20 +316,23 @@ impl EpochRun<'_> {
         parity: &Parity,
         started: Duration,
         observer: &mut dyn Observer,
-    ) -> Result<(Vec<ContenderEpoch>, Vec<Round>), EpochError> {
+    ) -> Result<Measured, EpochError> {
         let mut warmups = self.warm_up(loaded, parity, observer)?;
         self.wake(loaded, parity, &mut warmups, observer)?;
         let (rounds, measured) = match self.scenario.shape.objective() {
             Some(objective) => self.search(loaded, &warmups, &objective, started, observer)?,
             None => self.rounds(loaded, started, observer)?,
         };
+        let failed = |error: HistogramError| EpochError::Failed(error.to_string());
+        let of_hosts: Vec<&LoadHostsReadings> = measured.iter().map(|one| &one.load_hosts).collect();
+        let load_hosts = LoadHostsReadings::epoch(&of_hosts).map_err(failed)?;
         let mut contenders = Vec::new();
         for (one, (warmup, measured)) in loaded.iter().zip(warmups.into_iter().zip(measured)) {
             self.check_answers(one, &measured.sum, parity)?;
             let part = measured.into_record(one, &warmup, self.scenario.shape.is_closed());
-            contenders.push(part.map_err(|error| EpochError::Failed(error.to_string()))?);
+            contenders.push(part.map_err(failed)?);
         }
-        Ok((contenders, rounds))
+        Ok(Measured { contenders, rounds, load_hosts })
     }
 
     /// Loads each contender in turn, in random order, for the length of its warm-up. Returns what each answered.
@@ -528,12 +543,20 @@ impl EpochRun<'_> {
         let before = self.watch.moment(self.with_services(&used_ns));
         // What happened before this round does not count.
         self.launcher.generator.disturbance();
+        self.launcher.generator.take_load_hosts();
+        let elsewhere = self.plan().load_from.is_some();
         let mut played = Vec::new();
         for &place in order {
             let one = &mut loaded[place];
             let (host, stalled) = (self.watch.host(), self.watch.stalled());
             let services_ns = self.services_ns();
+            let network = elsewhere.then(|| self.watch.network());
+            let thawed = self.launcher.clock.now();
             let slices = load(place, one, position)?;
+            let awake = self.launcher.clock.now() - thawed;
+            if let Some((work, network)) = self.launcher.generator.take_load_hosts().zip(network) {
+                measured[place].see_load_hosts(work, self.watch.network().since(&network), awake);
+            }
             let used_before_ns = mem::replace(&mut used_ns[place], one.runner.process.cpu_ns().0);
             let during_ns = used_ns[place].saturating_sub(used_before_ns);
             let cpu_ns = (slices.len() == 1).then_some(during_ns);
@@ -547,6 +570,9 @@ impl EpochRun<'_> {
                 let slice = slice_record(one.runner.contender, start_ns, &tally, cpu_ns, stalled_share);
                 PlayedSlice { place, tally, slice }
             }));
+        }
+        if let Some(last) = order.last() {
+            measured[*last].load_hosts.end_round();
         }
         let here = self.watch.between(&before, &self.watch.moment(self.with_services(&used_ns)));
         Ok((played, here.or_worse(self.launcher.generator.disturbance())))
