@@ -706,7 +706,7 @@ fn a_link_is_a_suspect_from_half_of_its_bandwidth_on() {
     let (_, reading) = read(&invalid, "link-saturated");
     assert_eq!(
         reading,
-        "71.0 % of the bandwidth measured for load host b in epoch 1: 67.7 MiB/s of 95.4 MiB/s"
+        "71 % of the bandwidth measured for load host b in epoch 6: 67.7 MiB/s of 95.4 MiB/s"
     );
     // Small answers: few bytes of the load, and many on the wire.
     let wire = with_b(|share| share.network.received_bytes = Some(share.loaded_ns * 80 / 1_000));
@@ -747,9 +747,7 @@ fn what_either_side_of_the_network_loses_or_works_for_is_told_with_the_machine()
         part.network.as_mut().unwrap().softirq_ns = Some(310_000_000);
     });
     assert_eq!(found(&servers), both("softirq", Severity::Warn, &servers));
-    assert!(
-        read(&servers, "softirq").1.contains("31.0 % of the processors' time of the contenders' machine")
-    );
+    assert!(read(&servers, "softirq").1.contains("31 % of the processors' time of the contenders' machine"));
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn machines(hosts: &LoadHostsResult) -> String {
     };
     let rules = format!("---{}", "|--:".repeat(known.len() - 1));
     let together = load_hosts::together(hosts);
-    let below = if together.is_empty() { String::new() } else { format!("\n{}.\n", text(&together)) };
+    let below = if together.is_empty() { String::new() } else { format!("\nIn all: {}.\n", text(&together)) };
     format!("\nThe machines that took part:\n{}{below}", table(&titles, &rules, rows.iter().map(row)))
 }
 

@@ -217,9 +217,9 @@ fn what_load_hosts_did_is_in_the_record_and_in_the_report() {
     assert_eq!(hosts.hosts[0].epochs.len(), 4);
     assert_eq!(hosts.start_skew_p99_ns, None, "one host");
     // The bandwidth is measured after the ceiling, while all contenders are frozen.
-    let at = |call: &str| calls.iter().position(|one| one == call).unwrap();
-    let pilot = calls.iter().position(|one| one == "slice a 200").unwrap();
-    assert!(at("slice the null server 300") > at("freeze b") || at("bandwidth of the null server") < pilot);
+    let at = |call: &str| calls.iter().position(|one| one.starts_with(call)).unwrap();
+    assert!(at("slice the null server") < at("bandwidth of the null server"));
+    assert!(at("bandwidth of the null server") < at("slice a"));
     assert!(report.record.pilots[0].link.is_some());
 }
 
