@@ -1,6 +1,6 @@
 //! A bench, and no part of `make test`: what it costs to control three load hosts that are network namespaces of one machine, by ssh.
 //!
-//! `cargo test --release -p deadheat --test all -- --ignored --nocapture what_control_of_three_load_hosts_costs` prints a table. It needs root and a quiet
+//! `cargo test --release -p deadheat --test program -- --ignored --nocapture what_control_of_three_load_hosts_costs` prints a table. It needs root and a quiet
 //! machine. Hosts and controlling side share their processors here, so starts are further apart than on machines of their own.
 #![allow(clippy::unwrap_used)]
 
