@@ -157,7 +157,12 @@ impl LoadGenerator for Elsewhere {
     }
 
     fn open(&self, config: SessionConfig) -> Result<Box<dyn LoadSession>, OpenError> {
-        let config = SessionConfig { address: self.seen_from_there(&config.address), ..config };
+        let config = SessionConfig {
+            address: self.seen_from_there(&config.address),
+            // A sample is a whole body, and travels with the results of each slice.
+            max_samples_per_slice: config.max_samples_per_slice.min(1),
+            ..config
+        };
         let session = RemoteSession::open(Arc::clone(&self.hosts), &config);
         session.map(|session| Box::new(session) as Box<dyn LoadSession>).map_err(|error| {
             OpenError::Elsewhere {
@@ -184,6 +189,7 @@ impl LoadGenerator for Elsewhere {
             start_delays: work.delays,
             external: work.seen.as_ref().map(external),
             stalled_share: work.stalled_share,
+            silence: self.hosts.take_silence(index),
         };
         let hosts = self.hosts.names().zip(work.hosts).enumerate().map(of).collect();
         Some(LoadHostsWork { hosts, start_skews: work.start_skews })

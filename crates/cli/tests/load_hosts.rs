@@ -210,6 +210,19 @@ fn what_the_others_did_is_kept_when_an_agent_is_killed_or_silent() {
 }
 
 #[test]
+fn a_silence_is_known_when_it_is_over() {
+    let (kit, _turn) = (kit(), turn());
+    let hosts = connect(vec![marked(&kit, "a")]).unwrap();
+    let agent = agent_of(&kit, "a");
+    assert!(send_signal(agent, Signal::STOP));
+    assert!(wait_until(Duration::from_secs(30), || !hosts.silent().is_empty()), "it is stopped");
+    assert!(send_signal(agent, Signal::CONT));
+    assert!(wait_until(Duration::from_secs(30), || hosts.silent().is_empty()), "it goes on");
+    assert!(hosts.take_silence(0).unwrap() > PATIENCE.notice);
+    assert!(hosts.lost().is_empty());
+}
+
+#[test]
 fn hosts_that_cannot_be_used_say_why() {
     let refused = |host: HostCommand| connect(vec![host]).unwrap_err();
     let version = refused(shell("a", "echo 'deadheat agent 2 9.9.9'; cat > /dev/null"));

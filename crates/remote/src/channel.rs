@@ -112,11 +112,20 @@ pub(crate) struct Channel {
 #[derive(Debug)]
 struct State {
     heard: Instant,
+    /// The longest time without a word since it was last taken.
+    longest_silence: Duration,
     round_trips: Times,
     /// Round trips since they were last taken, at most [`MOST_FRESH`].
     fresh: Vec<Duration>,
     pings: HashMap<u64, Instant>,
     progress: Option<(u32, Progress)>,
+}
+
+impl State {
+    fn hear(&mut self, at: Instant) {
+        self.longest_silence = self.longest_silence.max(at.saturating_duration_since(self.heard));
+        self.heard = at;
+    }
 }
 
 impl Channel {
@@ -150,7 +159,8 @@ impl Channel {
         };
         let Start { errors, input, .. } = start;
         let (fresh, pings) = (Vec::new(), HashMap::new());
-        let state = State { heard: Instant::now(), round_trips, fresh, pings, progress: None };
+        let (heard, longest_silence) = (Instant::now(), Duration::ZERO);
+        let state = State { heard, longest_silence, round_trips, fresh, pings, progress: None };
         let state = Arc::new(Mutex::new(state));
         let pinging = Arc::clone(&state);
         let mut number = FIRST_PINGS;
@@ -198,6 +208,14 @@ impl Channel {
     /// How long nothing has been heard.
     pub(crate) fn silence(&self) -> Duration {
         lock(&self.state).heard.elapsed()
+    }
+
+    /// The longest time without a word since the last call; it may not be over yet.
+    pub(crate) fn take_longest_silence(&self) -> Duration {
+        let mut state = lock(&self.state);
+        let longest = state.longest_silence.max(state.heard.elapsed());
+        state.longest_silence = Duration::ZERO;
+        longest
     }
 
     /// All round trips so far.
@@ -410,7 +428,7 @@ impl Reader {
                 }
                 Ok(None) => match self.input.wait(GLANCE) {
                     Ok(Waited::Bytes) => {
-                        lock(&self.state).heard = self.input.arrived();
+                        lock(&self.state).hear(self.input.arrived());
                         self.received.add(0, self.input.count());
                     }
                     Ok(Waited::Nothing) => {}

@@ -165,6 +165,12 @@ impl LoadHosts {
         self.channels.get(host).map_or_else(Vec::new, Channel::take_round_trips)
     }
 
+    /// The longest time for which nothing was heard from the host since the last call, if it was longer than is usual.
+    pub fn take_silence(&self, host: usize) -> Option<Duration> {
+        let longest = self.channels.get(host)?.take_longest_silence();
+        (longest > self.patience.notice).then_some(longest)
+    }
+
     /// What went to the host and came from it so far.
     pub fn traffic(&self, host: usize) -> (Traffic, Traffic) {
         self.channels.get(host).map_or_else(Default::default, Channel::traffic)

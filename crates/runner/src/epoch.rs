@@ -101,6 +101,16 @@ pub(crate) struct PlayedSlice {
     pub slice: Slice,
 }
 
+/// A round that was played.
+pub(crate) struct PlayedRound {
+    /// Its slices, in the order in which they ran.
+    pub slices: Vec<PlayedSlice>,
+    /// What other programs and the hypervisor did to the machines.
+    pub seen: Disturbance,
+    /// Why it is left out, if a load host was silent.
+    pub silent: Option<String>,
+}
+
 /// What was measured in an epoch.
 struct Measured {
     contenders: Vec<ContenderEpoch>,
@@ -479,13 +489,14 @@ impl EpochRun<'_> {
         let mut rounds = Vec::new();
         let orders = schedule::rounds(&places, count, self.seed.rotate_left(17));
         for (index, order) in orders.iter().enumerate() {
-            let (played, seen) =
+            let PlayedRound { slices: played, seen, silent } =
                 self.round((loaded, &mut measured), (index, order), epoch_start, &mut |_, one, position| {
                     self.load(one, self.slice_start(index, position), epoch_start)
                 })?;
             let quantile = self.plan().highest_quantile(self.scenario);
-            let dropped =
-                dropped(&seen, quantile).or_else(|| stalled(played.iter().map(|one| &one.slice), quantile?));
+            let dropped = silent
+                .or_else(|| dropped(&seen, quantile))
+                .or_else(|| stalled(played.iter().map(|one| &one.slice), quantile?));
             let mut slices = Vec::new();
             for one in played {
                 measured[one.place].sum.add_if(one.tally, dropped.is_none());
@@ -531,7 +542,7 @@ impl EpochRun<'_> {
         (index, order): (usize, &[usize]),
         epoch_start: Duration,
         load: LoadSlice<'_>,
-    ) -> Result<(Vec<PlayedSlice>, Disturbance), EpochError> {
+    ) -> Result<PlayedRound, EpochError> {
         if index > 0 {
             let at = self.since(epoch_start);
             measured.iter_mut().zip(&*loaded).for_each(|(one, loaded)| one.between_rounds(loaded, at));
@@ -545,7 +556,7 @@ impl EpochRun<'_> {
         self.launcher.generator.disturbance();
         self.launcher.generator.take_load_hosts();
         let elsewhere = self.plan().load_from.is_some();
-        let mut played = Vec::new();
+        let (mut played, mut silent) = (Vec::new(), None);
         for &place in order {
             let one = &mut loaded[place];
             let (host, stalled) = (self.watch.host(), self.watch.stalled());
@@ -555,6 +566,7 @@ impl EpochRun<'_> {
             let slices = load(place, one, position)?;
             let awake = self.launcher.clock.now() - thawed;
             if let Some((work, network)) = self.launcher.generator.take_load_hosts().zip(network) {
+                silent = silent.or_else(|| work.silent());
                 measured[place].see_load_hosts(work, self.watch.network().since(&network), awake);
             }
             let used_before_ns = mem::replace(&mut used_ns[place], one.runner.process.cpu_ns().0);
@@ -575,7 +587,8 @@ impl EpochRun<'_> {
             measured[*last].load_hosts.end_round();
         }
         let here = self.watch.between(&before, &self.watch.moment(self.with_services(&used_ns)));
-        Ok((played, here.or_worse(self.launcher.generator.disturbance())))
+        let seen = here.or_worse(self.launcher.generator.disturbance());
+        Ok(PlayedRound { slices: played, seen, silent })
     }
 
     /// Where the slices of round `index` begin, counted from 0. Recorded timing goes on where the round before ended, also across epochs, so

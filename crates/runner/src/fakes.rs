@@ -91,6 +91,8 @@ pub(crate) struct World {
     used_ns: RefCell<BTreeMap<String, u64>>,
     /// The link to a load host, if the load comes from one.
     pub link: Cell<Option<FakeLink>>,
+    /// The slice in which the load host is silent for 3 s.
+    pub silent_in_slice: Cell<Option<usize>>,
     /// What the load host did since it was last asked for it.
     work: RefCell<LoadHostWork>,
     /// Why stacks cannot be sampled; none if they can.
@@ -123,6 +125,7 @@ impl World {
             borne: RefCell::default(),
             used_ns: RefCell::default(),
             link: Cell::new(None),
+            silent_in_slice: Cell::new(None),
             work: RefCell::default(),
             unprofiled: RefCell::default(),
             profiled_ns: RefCell::default(),
@@ -430,6 +433,9 @@ impl LoadSession for FakeSession {
             work.share.loaded_ns += elapsed_ns;
             work.round_trips.push(link.round_trip);
             work.start_delays.push(Duration::from_micros(100));
+            if world.silent_in_slice.get() == Some(world.slices.get()) {
+                work.silence = Some(Duration::from_secs(3));
+            }
             work.external = Some(ExternalReading { steal_share: 0.01, foreign_share: Some(0.02) });
         }
         *world.used_ns.borrow_mut().entry(self.name.clone()).or_default() += (due as f64 * service_ns) as u64;

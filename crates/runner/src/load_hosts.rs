@@ -35,6 +35,8 @@ pub struct LoadHostWork {
     pub external: Option<ExternalReading>,
     /// The largest share of a slice for which one of its cores stood still; none if nobody watches.
     pub stalled_share: Option<f64>,
+    /// The longest time for which nothing was heard from it; none if it was as usual.
+    pub silence: Option<Duration>,
 }
 
 /// What the load hosts did in the slices of one contender.
@@ -52,16 +54,29 @@ struct HostReadings {
     rounds: Vec<ExternalReading>,
 }
 
+impl LoadHostsWork {
+    /// Why a round with this work is left out: what a load host did while it was cut off is not known, and its requests may have gone over the same
+    /// network.
+    pub(crate) fn silent(&self) -> Option<String> {
+        let longest = self.hosts.iter().filter_map(|host| Some((host.silence?, &host.name))).max()?;
+        Some(format!("nothing was heard from load host {} for {:.1} s", longest.1, longest.0.as_secs_f64()))
+    }
+}
+
 impl LoadHostsReadings {
     /// Adds a slice.
     pub(crate) fn add(&mut self, work: LoadHostsWork) {
         self.hosts.resize_with(work.hosts.len().max(self.hosts.len()), HostReadings::default);
         for (host, work) in self.hosts.iter_mut().zip(work.hosts) {
             let sum = &mut host.sum;
+            sum.round_trips.extend(work.round_trips);
+            // Without a slice, nothing was counted.
+            if work.start_delays.is_empty() {
+                continue;
+            }
             // The first slice is taken as it is: an unknown counter makes every sum unknown.
             sum.share = if sum.start_delays.is_empty() { work.share } else { sum.share.plus(&work.share) };
             (sum.name, sum.connections) = (work.name, work.connections);
-            sum.round_trips.extend(work.round_trips);
             sum.start_delays.extend(work.start_delays);
             sum.external = work.external;
             sum.stalled_share = sum.stalled_share.into_iter().chain(work.stalled_share).reduce(f64::max);
@@ -152,8 +167,10 @@ mod tests {
         other.end_round();
         other.add(work(30, 0.3, 300));
         one.add(work(40, 0.4, 400));
+        // A search for a peak that is over has no slice.
+        one.add(LoadHostsWork { hosts: vec![LoadHostWork::default()], start_skews: vec![] });
         one.end_round();
-        assert_eq!(one.shares()[0].requests, 50);
+        assert_eq!((one.shares()[0].requests, one.shares()[0].network.dropped_packets), (50, Some(2)));
         assert_eq!(other.shares()[0].network.dropped_packets, Some(2));
         let epoch = LoadHostsReadings::epoch(&[&one, &other]).unwrap().unwrap();
         let host = &epoch.hosts[0];

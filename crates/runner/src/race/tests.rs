@@ -224,6 +224,28 @@ fn what_load_hosts_did_is_in_the_record_and_in_the_report() {
 }
 
 #[test]
+fn a_round_in_which_a_load_host_was_silent_does_not_count_and_the_race_goes_on() {
+    let after = |silent_in_slice: Option<usize>| {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(120.0))]);
+        world.link.set(Some(IDLE));
+        world.silent_in_slice.set(silent_in_slice);
+        let mut plan = plan(folder.path(), &["a", "b"]);
+        plan.load_from =
+            Some(LoadFrom { hosts: vec!["ssh://a".into()], server_address: Ipv4Addr::LOCALHOST });
+        let (finish, record) = raced(&world, plan, folder.path());
+        assert_eq!((finish, record.end_of("steady")), (Finish::Done, Some(End::Decided)));
+        let rounds = record.epochs.iter().flat_map(|epoch| &epoch.rounds);
+        let dropped: Vec<String> = rounds.filter_map(|round| round.dropped.clone()).collect();
+        (dropped, world.slices.get())
+    };
+    let (dropped, slices) = after(None);
+    assert!(dropped.is_empty(), "{dropped:?}");
+    // The last slice is one of the last round.
+    assert_eq!(after(Some(slices)).0, ["nothing was heard from load host a for 3.0 s"]);
+}
+
+#[test]
 fn a_contender_is_loaded_for_nine_tenths_of_its_time_at_a_round_trip_of_one_millisecond() {
     let after = |round_trip_ms, slice_ms| {
         let link = FakeLink { round_trip: Duration::from_millis(round_trip_ms), ..IDLE };
