@@ -218,6 +218,11 @@ impl Channel {
         longest
     }
 
+    /// The median of all round trips so far.
+    pub(crate) fn median_round_trip(&self) -> Duration {
+        Duration::from_nanos(lock(&self.state).round_trips.quantile_ns(0.5).unwrap_or(0))
+    }
+
     /// All round trips so far.
     pub(crate) fn round_trips(&self) -> Times {
         lock(&self.state).round_trips.clone()

@@ -165,6 +165,11 @@ impl LoadHosts {
         self.channels.get(host).map_or_else(Vec::new, Channel::take_round_trips)
     }
 
+    /// The median of the host's round trips so far.
+    pub(crate) fn median_round_trip(&self, host: usize) -> Duration {
+        self.channels.get(host).map_or(Duration::ZERO, Channel::median_round_trip)
+    }
+
     /// The longest time for which nothing was heard from the host since the last call, if it was longer than is usual.
     pub fn take_silence(&self, host: usize) -> Option<Duration> {
         let longest = self.channels.get(host)?.take_longest_silence();
@@ -183,9 +188,8 @@ impl LoadHosts {
 
     /// Time that a slice takes on these hosts beside the load: orders and results travel, and several hosts wait for each other.
     pub fn order_cost(&self) -> Duration {
-        let median =
-            |channel: &Channel| Duration::from_nanos(channel.round_trips().quantile_ns(0.5).unwrap_or(0));
-        self.channels.iter().map(median).max().unwrap_or_default() + lead(self.count())
+        let medians = self.channels.iter().map(Channel::median_round_trip);
+        medians.max().unwrap_or_default() + lead(self.count())
     }
 
     /// Hosts that were not heard for longer than is usual, and how long. They may still come back.

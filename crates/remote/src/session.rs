@@ -178,10 +178,8 @@ impl RemoteSession {
     /// Runs one slice on all hosts of the session at once. When one of them is lost, the others end the slice early.
     pub fn slice_on_hosts(&mut self, order: &SliceOrder) -> Vec<HostSlice> {
         // Half a round trip: how long an order takes to its host.
-        let way = |host: &usize| {
-            Duration::from_nanos(self.hosts.round_trips(*host).quantile_ns(0.5).unwrap_or(0) / 2)
-        };
-        let ways: Vec<Duration> = self.on.iter().map(way).collect();
+        let ways: Vec<Duration> =
+            self.on.iter().map(|host| self.hosts.median_round_trip(*host) / 2).collect();
         let farthest = ways.iter().copied().max().unwrap_or_default();
         let lead = lead(self.on.len());
         let afresh = self.hosts.take_afresh();
