@@ -51,6 +51,15 @@ impl Live {
         self.trouble
     }
 
+    /// Prints lines that stay, from any thread.
+    pub(crate) fn speaker(&self) -> impl Fn(&str) + Send + 'static {
+        let bar = self.bar.clone();
+        move |text| match &bar {
+            Some(bar) => bar.suspend(|| write_line(text)),
+            None => write_line(text),
+        }
+    }
+
     /// Prints a line that stays.
     pub(crate) fn say(&self, text: &str) {
         match &self.bar {
@@ -273,6 +282,7 @@ mod tests {
             took_ns: 2_000_000_000,
             contenders: vec![part(0, number), part(1, number)],
             rounds: vec![Round { slices: vec![], external: ExternalReading::default(), dropped: None }],
+            load_hosts: None,
             findings: vec![],
         };
         record.epochs = (1..=3).map(epoch).collect();

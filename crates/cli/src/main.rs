@@ -10,6 +10,7 @@ mod folder;
 mod interrupt;
 mod live;
 mod load;
+mod trouble;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -10,6 +10,7 @@ mod bad_contenders;
 mod collectors;
 mod common;
 mod compare;
+mod control_cost;
 mod docs;
 mod doctor;
 mod house;

@@ -460,8 +460,9 @@ impl Record {
             }
             Line::Pilot(pilot) => self.pilots.push(pilot),
             Line::Ceiling { scenario, ceiling } => {
-                let pilot = self.pilots.iter_mut().find(|pilot| pilot.scenario == scenario);
-                pilot.into_iter().for_each(|pilot| pilot.later_ceilings.push(ceiling));
+                if let Some(pilot) = self.pilots.iter_mut().find(|pilot| pilot.scenario == scenario) {
+                    pilot.later_ceilings.push(ceiling);
+                }
             }
             Line::Epoch(epoch) => self.epochs.push(*epoch),
             Line::Anew { scenario, warmup_ns, reason } => {

@@ -211,6 +211,7 @@ impl Worker {
                     watch.since = watch.monitor.moment(0);
                 }
                 let stalled = self.watch.as_ref().and_then(|watch| watch.monitor.stalled());
+                let network = self.watch.as_ref().map(|watch| watch.monitor.network());
                 let mut late = Duration::ZERO;
                 let tally = session.slice_after(&order, || {
                     std::thread::sleep(start.saturating_duration_since(Instant::now()));
@@ -218,7 +219,8 @@ impl Worker {
                 });
                 Some(match tally {
                     Ok(tally) => {
-                        let seen = self.watch.as_ref().map(|watch| {
+                        let seen = self.watch.as_ref().zip(network).map(|(watch, network)| {
+                            let network = watch.monitor.network().since(&network);
                             let stalled_share = watch.monitor.stalled_share(stalled);
                             let now = watch.monitor.moment(0);
                             let between = watch.monitor.between(&watch.since, &now);
@@ -227,6 +229,7 @@ impl Worker {
                                 foreign_share: between.reading.foreign_share,
                                 foreign_off: between.foreign_off,
                                 stalled_share,
+                                network,
                             }
                         });
                         Reply::Done { tally: Box::new(tally), late, seen }

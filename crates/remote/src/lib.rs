@@ -24,8 +24,8 @@ mod ssh;
 mod writer;
 
 pub use agent::{AGENT_COMMAND, AgentEnd, serve};
-pub use channel::Patience;
+pub use channel::{Patience, Traffic};
 pub use error::RemoteError;
-pub use hosts::{HostCommand, LoadHosts};
+pub use hosts::{HostCommand, HostWork, LoadHosts, Work};
 pub use session::{HostSlice, Part, RemoteSession, divide, merge, start_skew};
 pub use ssh::{Program, SSH_VARIABLE, SshTarget, SshTargetError};

@@ -66,6 +66,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     let mut live = Live::new(&stage.record, console.progress, console.live, json.clone());
     let names = stage.record.plan.contenders.iter().map(|one| one.name.clone()).collect();
     let stopped = || stage.interrupt.asked();
+    let telling = stage.elsewhere.as_ref().and_then(|elsewhere| elsewhere.tell_trouble(live.speaker()));
     let mut shown = Shown { live: &mut live, names };
     let generator: &dyn LoadGenerator = match &stage.elsewhere {
         None => &LocalGenerator,
@@ -82,6 +83,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     };
     let finish = race.go();
     let record = race.record;
+    drop(telling);
     let trouble = live.finish();
     let finish = finish.map_err(|error| lost_or(stage.elsewhere.as_ref(), error, &path))?;
     let mut report = Report::of(&record)?;
@@ -248,6 +250,9 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
     let files = probe_files(&resolved.plan)?;
     let left = tell_leftovers(host.hierarchy, console);
     let elsewhere = reach(&resolved.plan, &interrupt, console)?;
+    if let Some(elsewhere) = &elsewhere {
+        resolved.findings.extend(plan::lengthen_slices(&mut resolved.plan, elsewhere.order_cost()));
+    }
     let journal = create(path, chosen.is_some())?;
     let mut stage = begin(resolved.plan, journal, files, interrupt, host, (elsewhere, checkouts))?;
     let skipped = |finding: &Finding| finding.code == "skipped";
