@@ -115,14 +115,20 @@ impl Live {
 
     fn refresh_json(&mut self, record: &Record) {
         let Some(path) = &self.json else { return };
-        let written = Report::of(record)
-            .map_err(|error| error.to_string())
-            .and_then(|report| deadheat_report::json(&report).map_err(|error| error.to_string()))
-            .and_then(|text| write_atomically(path, &text).map_err(|error| error.to_string()));
-        if let Err(error) = written {
-            self.trouble = Some(format!("{}: {error}", path.display()));
-        }
+        self.trouble = write_json_so_far(path, record).err().or(self.trouble.take());
     }
+}
+
+/// Writes the document of a race that still runs.
+///
+/// # Errors
+/// In words, with the path.
+pub(crate) fn write_json_so_far(path: &Path, record: &Record) -> Result<(), String> {
+    let written = Report::of(record)
+        .map_err(|error| error.to_string())
+        .and_then(|report| deadheat_report::json(&report).map_err(|error| error.to_string()))
+        .and_then(|text| write_atomically(path, &text).map_err(|error| error.to_string()));
+    written.map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// The row of a contender in a scenario whose first look is after this number of epochs.

@@ -28,6 +28,7 @@ mod plants;
 mod races;
 mod report;
 mod revisions;
+mod server_hosts;
 mod shipped_studies;
 mod study_runs;
 mod sudden_ends;

@@ -237,7 +237,7 @@ fn hosts_that_cannot_be_used_say_why() {
     let ssh = refused(shell("a", "echo 'ssh: connect to host a port 22: Connection refused' >&2; exit 255"));
     let text = ssh.to_string();
     assert!(
-        text.starts_with("cannot reach the load host a") && text.contains("port 22: Connection refused"),
+        text.starts_with("cannot reach the host a") && text.contains("port 22: Connection refused"),
         "{text}"
     );
     assert!(text.contains("exit status: 255"), "{text}");
@@ -495,7 +495,7 @@ fn what_cannot_be_done_from_load_hosts_is_told() {
     load(&kit, "-n 1 -c 1 --load-host ssh://nowhere", url)
         .run()
         .assert_status(2)
-        .assert_stderr_has("cannot reach the load host nowhere")
+        .assert_stderr_has("cannot reach the host nowhere")
         .assert_stderr_has("No route to host")
         .assert_stderr_has("ssh HOST true");
     let outcome = load(&kit, "-n 1 -c 1 --load-host ssh://a", url).run();

@@ -64,7 +64,7 @@ pub use metric::{METRICS, Metric, MetricRow, Unit};
 pub use peak::{Objective, PeakEnd, PeakSeen, Trial, TrialEnd};
 pub use plan::{
     BodyRule, Contender, Ending, JsonRule, Limits, Listen, LoadFrom, Method, Plan, Probe, Replay, Revision,
-    ScenarioPlan, Service, Share, Source, StatusRule, Traffic, Typed, Volatile,
+    ScenarioPlan, ServerHost, Service, Share, Source, StatusRule, Traffic, Typed, Volatile,
 };
 pub use profile::{Function, ProfilePass, ProfileUsage, Stacks, Why};
 pub use readings::{Handicap, HostReading, NetworkReading, Throttling};

@@ -98,7 +98,7 @@ pub fn serve(input: impl Into<OwnedFd>, output: impl Write + Send + 'static, ver
 }
 
 /// The deadline that the controlling side names in its first line.
-fn greeting(input: &mut Input, version: &str) -> Result<Duration, AgentEnd> {
+pub(crate) fn greeting(input: &mut Input, version: &str) -> Result<Duration, AgentEnd> {
     let line = loop {
         if let Some(line) = input.line() {
             break line;

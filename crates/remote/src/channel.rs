@@ -259,7 +259,7 @@ impl Drop for Channel {
 }
 
 /// Waits for the end of a child, kills it if that takes too long, and reaps it.
-fn end(child: &Mutex<Child>, patience: Duration) {
+pub(crate) fn end(child: &Mutex<Child>, patience: Duration) {
     let begun = Instant::now();
     let mut child = lock(child);
     while matches!(child.try_wait(), Ok(None)) {
@@ -272,22 +272,22 @@ fn end(child: &Mutex<Child>, patience: Duration) {
     }
 }
 
-fn start_error(name: &str, command: &Command, error: &std::io::Error) -> RemoteError {
+pub(crate) fn start_error(name: &str, command: &Command, error: &std::io::Error) -> RemoteError {
     let program = command.get_program().to_string_lossy().into_owned();
     RemoteError::Start { host: name.to_owned(), program, reason: error.to_string() }
 }
 
 /// A channel that is not open yet.
-struct Start<'a> {
-    name: &'a str,
-    errors: Arc<Mutex<Vec<u8>>>,
-    child: Arc<Mutex<Child>>,
-    input: Input,
+pub(crate) struct Start<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) errors: Arc<Mutex<Vec<u8>>>,
+    pub(crate) child: Arc<Mutex<Child>>,
+    pub(crate) input: Input,
 }
 
 impl Start<'_> {
     /// Copies the program if the host lacks it, and exchanges first lines.
-    fn greet(
+    pub(crate) fn greet(
         &mut self,
         stdin: &mut ChildStdin,
         program: Option<&crate::ssh::Program>,
@@ -461,7 +461,7 @@ impl Reader {
 }
 
 /// Keeps the end of what the child writes to standard error.
-fn keep_errors(mut stderr: ChildStderr) -> Arc<Mutex<Vec<u8>>> {
+pub(crate) fn keep_errors(mut stderr: ChildStderr) -> Arc<Mutex<Vec<u8>>> {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let keeping = Arc::clone(&kept);
     std::thread::spawn(move || {
@@ -477,7 +477,7 @@ fn keep_errors(mut stderr: ChildStderr) -> Arc<Mutex<Vec<u8>>> {
 }
 
 /// Why a child has closed its output: what it said, or else its exit status.
-fn ending(child: &Mutex<Child>, errors: &Mutex<Vec<u8>>, noise: &str) -> String {
+pub(crate) fn ending(child: &Mutex<Child>, errors: &Mutex<Vec<u8>>, noise: &str) -> String {
     let begun = Instant::now();
     let status = loop {
         match lock(child).try_wait() {

@@ -1,7 +1,8 @@
-//! Other machines: an agent on each of them, the channel to it, and sessions of load that several agents carry together.
+//! Other machines: an agent on each of them, the channel to it, sessions of load that several agents carry together, and races that
+//! run on another machine.
 //!
 //! Owns: the channel's frames and messages, how an agent gets to its machine, and how a load is divided and its tallies
-//! merged. Must not know: studies, contenders, records, how anything is shown.
+//! merged, and how a race gets to the machine of its contenders. Must not know: studies, contenders, records, how anything is shown.
 //!
 //! deadheat starts `ssh`, and `ssh` starts `deadheat agent` on the other machine. Orders and replies travel over the
 //! standard input and output of that one process. Nothing listens on a port. The agent ends with its channel: when its
@@ -19,6 +20,7 @@ pub mod frame;
 mod hosts;
 mod input;
 pub mod message;
+pub mod server_host;
 mod session;
 mod ssh;
 mod writer;

@@ -100,6 +100,7 @@ pub(crate) fn plan(folder: &Path, names: &[&str]) -> Plan {
         claims: Vec::new(),
         edge_hit_rate: None,
         load_from: None,
+        server_host: None,
         typed: Typed::default(),
     }
 }
