@@ -105,6 +105,7 @@ mod tests {
 
     use super::*;
     use crate::message::{Order, Reply};
+    use crate::server_host::message::{ServerOrder, ServerReply, SshInput, SshOutput};
 
     /// All messages in these bytes, which arrive in pieces of this size, until the first error.
     fn messages<T: DeserializeOwned>(bytes: &[u8], piece: usize) -> (Vec<T>, Option<FrameError>) {
@@ -183,6 +184,8 @@ mod tests {
         fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), piece in 1..40usize) {
             let _ = messages::<Order>(&bytes, piece);
             let _ = messages::<Reply>(&bytes, piece);
+            let _ = (messages::<ServerOrder>(&bytes, piece), messages::<ServerReply>(&bytes, piece));
+            let _ = (messages::<SshInput>(&bytes, piece), messages::<SshOutput>(&bytes, piece));
         }
 
         /// As before, but the length is right, so that the message itself is read.
@@ -192,6 +195,8 @@ mod tests {
             bytes.extend(&body);
             let _ = messages::<Order>(&bytes, 1000);
             let _ = messages::<Reply>(&bytes, 1000);
+            let _ = (messages::<ServerOrder>(&bytes, 1000), messages::<ServerReply>(&bytes, 1000));
+            let _ = (messages::<SshInput>(&bytes, 1000), messages::<SshOutput>(&bytes, 1000));
         }
     }
 }
