@@ -249,7 +249,7 @@ fn an_agent_ends_with_its_channel() {
     assert!(said.contains("nothing was heard from the controlling side for 0.3 s"), "{said}");
 
     let (status, said) = ended(lone_agent(control_line("9.9.9", Duration::from_secs(600)).as_bytes()));
-    assert!(status == Some(2) && said.contains("is of version 2 9.9.9"), "{said}");
+    assert!(status == Some(2) && said.contains("is of version 3 9.9.9"), "{said}");
 
     let (status, said) = ended(lone_agent(b"hello\n"));
     assert!(status == Some(2) && said.contains("deadheat load --help"), "{said}");
