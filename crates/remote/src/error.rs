@@ -85,6 +85,9 @@ pub enum RemoteError {
         /// Whether the host or its generator is the reason, and not the server.
         own: bool,
     },
+    /// A cluster cannot carry the load.
+    #[error(transparent)]
+    Cluster(Box<crate::kubernetes::ClusterError>),
     /// There are fewer connections than hosts.
     #[error("{connections} connections cannot be divided over {hosts} load hosts: each needs at least one")]
     TooFewConnections {
@@ -104,6 +107,7 @@ impl RemoteError {
     /// What to do about it.
     pub fn remedy(&self) -> String {
         let fixed = match self {
+            Self::Cluster(error) => return error.remedy(),
             Self::Start { .. } => {
                 "install ssh, or name another program in the environment variable DEADHEAT_SSH"
             }

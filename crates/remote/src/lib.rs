@@ -5,7 +5,8 @@
 //!
 //! deadheat starts `ssh`, and `ssh` starts `deadheat agent` on the other machine. Orders and replies travel over the
 //! standard input and output of that one process. Nothing listens on a port. The agent ends with its channel: when its
-//! input ends, or when it has heard nothing for the deadline.
+//! input ends, or when it has heard nothing for the deadline. In a Kubernetes cluster, the API server takes ssh's place
+//! ([`kubernetes`]).
 //!
 //! The crate `openssh` is not used: it needs an async runtime and keeps a master connection with files of its own, and
 //! all that is needed here is one child process with its standard input and output.
@@ -18,6 +19,7 @@ mod error;
 pub mod frame;
 mod hosts;
 mod input;
+pub mod kubernetes;
 mod link;
 pub mod message;
 mod session;
