@@ -65,6 +65,31 @@ export interface Ranking {
   headline: string;
 }
 
+/** What was read of a machine while contenders were loaded. */
+export interface MachineReadings {
+  steal_share: Maybe<number>; foreign_share: Maybe<number>; stalled_share: Maybe<number>; softirq_share: Maybe<number>;
+  retransmitted_segments: Maybe<number>; dropped_packets: Maybe<number>;
+}
+
+/** One of the machines that the load came from. */
+export interface LoadHost {
+  name: string;
+  connections: number;
+  requests_share: Maybe<number>;
+  round_trip_ns: { p50: Maybe<number>; p99: Maybe<number> };
+  start_delay_p99_ns: Maybe<number>;
+  readings: MachineReadings;
+  epochs: { epoch: number; readings: MachineReadings }[];
+}
+
+export interface LoadHosts {
+  hosts: LoadHost[];
+  servers: MachineReadings;
+  start_skew_p99_ns: Maybe<number>;
+  link: Maybe<{ contender: string; epoch: number; host: Maybe<string>; bytes_per_s: number; bandwidth_bytes_per_s: number; share: number }>;
+  duty: Maybe<number>;
+}
+
 export interface Scenario {
   name: string;
   shape: Shape;
@@ -74,6 +99,8 @@ export interface Scenario {
   findings: Finding[];
   gates: GateReading[];
   edge_cache?: Maybe<EdgeCache>;
+  /** Only if the load came from other machines. */
+  load_hosts?: Maybe<LoadHosts>;
   ended: string;
 }
 

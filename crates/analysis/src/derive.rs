@@ -18,7 +18,7 @@ use crate::judge::{Judge, Judged};
 use crate::report::{
     Comparison, ContenderResult, ContenderSummary, ParitySummary, Ranked, Ranking, Report, ScenarioResult,
 };
-use crate::results::{self, collector, comparisons, edge, ladder, profile, shift, sweep};
+use crate::results::{self, collector, comparisons, edge, ladder, load_hosts, profile, shift, sweep};
 
 impl Report {
     /// Derives everything that follows from a record.
@@ -97,6 +97,7 @@ fn scenario_result(
         collectors: collector::of(record, name),
         profiles: profile::of(record, name),
         gains: profile::gains(record, name),
+        load_hosts: load_hosts::of(record, scenario).map_err(damaged)?,
         ended: record.end_of(name).into(),
     };
     let margin = record.plan.method.margin;

@@ -29,8 +29,9 @@ pub use derive::accepting;
 pub use error::AnalysisError;
 pub use report::{
     CalledGain, Climb, CollectorResult, Comparison, ContenderResult, ContenderSummary, EdgeCache, EdgeUser,
-    Ended, EpochFigures, Figure, Fit, FunctionGain, Gains, GateReading, GateWord, LadderResult, LadderStep,
-    LatencyShift, ParitySummary, ProfileResult, Ranked, Ranking, Report, ScenarioResult, ShiftPoint,
-    SweepResult, schema_json,
+    Ended, EpochFigures, EpochReadings, Figure, Fit, FunctionGain, Gains, GateReading, GateWord,
+    LadderResult, LadderStep, LatencyShift, LinkUse, LoadHostResult, LoadHostsResult, MachineReadings,
+    ParitySummary, ProfileResult, Ranked, Ranking, Report, ScenarioResult, ShiftPoint, SweepResult,
+    schema_json,
 };
 pub use results::profile::{Call, calls};

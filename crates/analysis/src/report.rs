@@ -6,6 +6,7 @@
 
 mod edge;
 mod ladder;
+mod load_hosts;
 
 use std::collections::BTreeMap;
 
@@ -21,6 +22,7 @@ use crate::series;
 
 pub use edge::{EdgeCache, EdgeUser};
 pub use ladder::{Climb, LadderResult, LadderStep};
+pub use load_hosts::{EpochReadings, LinkUse, LoadHostResult, LoadHostsResult, MachineReadings};
 
 /// The record and everything derived from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -485,6 +487,9 @@ pub struct ScenarioResult {
     /// One entry per profiled contender other than the one that the others are compared with, in plan order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gains: Vec<Gains>,
+    /// The machines that took part; absent if the load came from the contenders' machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_hosts: Option<LoadHostsResult>,
     /// Why the scenario ended.
     pub ended: Ended,
 }

@@ -6,6 +6,7 @@ pub(crate) mod collector;
 pub(crate) mod comparisons;
 pub(crate) mod edge;
 pub(crate) mod ladder;
+pub(crate) mod load_hosts;
 pub(crate) mod profile;
 pub(crate) mod shift;
 pub(crate) mod sweep;

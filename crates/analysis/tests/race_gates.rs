@@ -1,12 +1,13 @@
 //! Tests of the gates on the generator and on the kernel's counters. Each test builds a record that triggers a gate.
 
-use crate::fixture::{Race, Racer};
+use crate::fixture::{Race, Racer, from_load_hosts};
 use deadheat_analysis::compare::{CompareOptions, Condition, ConditionKind, FailIf, Named, races};
 use deadheat_analysis::gates::table::{By, codes};
 use deadheat_analysis::{GateReading, GateWord, Report};
 use deadheat_record::{
-    CgroupKind, ContenderEpoch, EncodedHistogram, Experiment, Handicap, HostReading, LaterCeiling, Metric,
-    Objective, PeakEnd, PeakSeen, Record, Severity, Slices, Throttling, VerdictWord,
+    Bandwidth, CgroupKind, ContenderEpoch, EncodedHistogram, Experiment, Handicap, HostReading, LaterCeiling,
+    LoadHostShare, LoadHostsEpoch, Metric, Objective, PeakEnd, PeakSeen, Record, Severity, Slices,
+    Throttling, VerdictWord,
 };
 use hdrhistogram::Histogram;
 
@@ -585,7 +586,7 @@ fn each_session_is_held_against_its_own_ceiling() {
         let mut record = closed();
         let unix_ms = record.epochs[from_epoch].started_unix_ms - 1;
         record.pilots[0].ceiling_rps = first;
-        record.pilots[0].later_ceilings.push(LaterCeiling { unix_ms, ceiling_rps: later });
+        record.pilots[0].later_ceilings.push(LaterCeiling { unix_ms, ceiling_rps: later, link: None });
         found(&record).into_iter().filter(|(.., contender)| contender == "bun").collect::<Vec<_>>()
     };
     let invalid = one("ceiling", Severity::Invalid, "bun");
@@ -667,4 +668,125 @@ fn a_generator_on_the_critical_path() {
         let expected = if seen { one("handicap", Severity::Warn, "bun") } else { vec![] };
         assert_eq!(found(&record), expected, "{ratio} {standard_error}");
     }
+}
+
+/// A race whose load came from hosts `a` and `b`, over links of 100 MB/s each.
+fn from_hosts() -> Record {
+    let mut record = closed();
+    from_load_hosts(&mut record);
+    record
+}
+
+/// What a gate of this code read first, with its state.
+fn read(record: &Record, code: &str) -> (GateWord, String) {
+    let scenario = Report::of(record).unwrap().scenarios.remove(0);
+    let of_code = |one: &&GateReading| one.code == code;
+    let worst = scenario.gates.iter().filter(of_code).find(|one| one.state != GateWord::Pass);
+    let one = worst.or(scenario.gates.iter().find(of_code)).unwrap();
+    (one.state, one.reading.clone())
+}
+
+/// The record after a change of what load host `b` did in each contender's slices.
+fn with_b(change: impl Fn(&mut LoadHostShare)) -> Record {
+    let mut record = from_hosts();
+    parts(&mut record, |part| change(&mut part.load_hosts[1]));
+    record
+}
+
+#[test]
+fn a_link_is_a_suspect_from_half_of_its_bandwidth_on() {
+    assert_eq!(found(&from_hosts()), []);
+    // Bytes per second of load host b; its own link carries 100 MB/s.
+    let at = |mb_per_s: u64| with_b(|share| share.bytes_read = share.loaded_ns * mb_per_s / 1_000);
+    assert_eq!(found(&at(49)), []);
+    let warned = at(51);
+    assert_eq!(found(&warned), both("link-saturated", Severity::Warn, &warned));
+    let invalid = at(71);
+    assert_eq!(found(&invalid), both("link-saturated", Severity::Invalid, &invalid));
+    let (_, reading) = read(&invalid, "link-saturated");
+    assert_eq!(
+        reading,
+        "71 % of the bandwidth measured for load host b in epoch 6: 67.7 MiB/s of 95.4 MiB/s"
+    );
+    // Small answers: few bytes of the load, and many on the wire.
+    let wire = with_b(|share| share.network.received_bytes = Some(share.loaded_ns * 80 / 1_000));
+    assert_eq!(found(&wire), both("link-saturated", Severity::Invalid, &wire));
+    // Requests count as well as answers.
+    let sent = with_b(|share| share.bytes_written = share.loaded_ns * 60 / 1_000);
+    assert_eq!(found(&sent), both("link-saturated", Severity::Warn, &sent));
+    // Both links end at the same switch, which carries less than both together.
+    let mut shared = from_hosts();
+    let most = Bandwidth { payload_bytes_per_s: 3e7, interface_bytes_per_s: None };
+    shared.pilots[0].link.as_mut().unwrap().together = most;
+    assert_eq!(found(&shared), both("link-saturated", Severity::Warn, &shared));
+    assert!(read(&shared, "link-saturated").1.contains("for all load hosts together"));
+    // Nothing is said of a bandwidth that could not be measured.
+    let mut unknown = at(99);
+    unknown.pilots[0].link = None;
+    assert_eq!(found(&unknown), []);
+}
+
+#[test]
+fn what_either_side_of_the_network_loses_or_works_for_is_told_with_the_machine() {
+    let lost = with_b(|share| share.network.retransmitted_segments = Some(2));
+    assert_eq!(found(&lost), both("retransmits", Severity::Warn, &lost));
+    let finding = Report::of(&lost).unwrap().scenarios.remove(0).findings.remove(0);
+    assert!(finding.message.ends_with("12 of them by load hosts"), "{}", finding.message);
+    assert!(
+        finding.remedy.starts_with("the network between load hosts and contenders"),
+        "{}",
+        finding.remedy
+    );
+    let few = with_b(|share| share.network.dropped_packets = Some(99));
+    assert_eq!(found(&few), []);
+    let many = with_b(|share| share.network.dropped_packets = Some(102));
+    assert_eq!(found(&many), both("dropped-packets", Severity::Warn, &many));
+    assert!(read(&many, "dropped-packets").1.ends_with("network interfaces of load host b"));
+    let mut servers = from_hosts();
+    parts(&mut servers, |part| {
+        part.network.as_mut().unwrap().softirq_ns = Some(310_000_000);
+    });
+    assert_eq!(found(&servers), both("softirq", Severity::Warn, &servers));
+    assert!(read(&servers, "softirq").1.contains("31 % of the processors' time of the contenders' machine"));
+}
+
+#[test]
+fn load_hosts_that_begin_late_or_leave_contenders_idle_are_told() {
+    let late = |change: &dyn Fn(&mut LoadHostsEpoch)| {
+        let mut record = from_hosts();
+        record.epochs.iter_mut().filter_map(|epoch| epoch.load_hosts.as_mut()).for_each(change);
+        record
+    };
+    // A slice lasts 100 ms.
+    let slow = late(&|epoch| epoch.hosts[0].start_delay_ns = times(5_100_000, 5_200_000, 60));
+    assert_eq!(found(&slow), one("late-start", Severity::Warn, ""));
+    assert!(read(&slow, "late-start").1.contains("load host a began late"));
+    let apart = late(&|epoch| epoch.start_skew_ns = Some(times(6_000_000, 6_100_000, 60)));
+    assert_eq!(found(&apart), one("late-start", Severity::Warn, ""));
+    assert!(read(&apart, "late-start").1.contains("load hosts began apart"));
+    let mut idle = from_hosts();
+    parts(&mut idle, |part| part.awake_ns = Some(part.loaded_ns * 100 / 89));
+    assert_eq!(found(&idle), both("idle-between-slices", Severity::Warn, &idle));
+    assert!(read(&idle, "idle-between-slices").1.starts_with("11.0 % of the time"));
+}
+
+#[test]
+fn a_report_says_what_each_load_host_did() {
+    let mut record = with_b(|share| share.requests *= 3);
+    let last = record.epochs.len();
+    record.epochs[last - 1].load_hosts.as_mut().unwrap().hosts[1].external.foreign_share = Some(0.3);
+    let report = Report::of(&record).unwrap();
+    let hosts = report.scenarios[0].load_hosts.as_ref().unwrap();
+    let [a, b] = &hosts.hosts[..] else { panic!("two hosts") };
+    assert_eq!((a.name.as_str(), b.name.as_str(), a.connections), ("a", "b", 32));
+    assert!((a.requests_share.unwrap() - 0.25).abs() < 1e-9);
+    assert!((b.requests_share.unwrap() - 0.75).abs() < 1e-9);
+    assert_eq!((a.round_trip_ns.count, b.epochs.len()), (last as u64 * 100, last));
+    assert!((390_000..401_000).contains(&a.round_trip_ns.p99.unwrap()));
+    assert!((290_000..301_000).contains(&hosts.start_skew_p99_ns.unwrap()));
+    assert_eq!(b.epochs[last - 1].readings.foreign_share, Some(0.3));
+    assert_eq!((b.readings.foreign_share, a.readings.foreign_share), (Some(0.3), None));
+    assert_eq!(hosts.servers.dropped_packets, Some(0));
+    assert!((hosts.duty.unwrap() - 0.96).abs() < 1e-6);
+    assert!(Report::of(&closed()).unwrap().scenarios[0].load_hosts.is_none());
 }

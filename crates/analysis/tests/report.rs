@@ -9,7 +9,7 @@ use deadheat_analysis::series::rates;
 use deadheat_analysis::{Comparison, Report};
 use deadheat_record::{
     End, Epoch, Experiment, ExternalReading, Finding, LoadFrom, Metric, QUANTILES, Record, Revision,
-    ScenarioPlan, Severity, Throttling, VerdictWord,
+    ScenarioPlan, ServerHost, Severity, Throttling, VerdictWord,
 };
 use serde_json::Value;
 
@@ -320,6 +320,24 @@ fn a_race_with_load_from_other_machines_can_be_repeated() {
     record.plan.load_from = Some(LoadFrom { hosts, server_address: [10, 0, 0, 5].into() });
     let again = Report::of(&record).unwrap().reproduce;
     let options = "--load-host ssh://me@a --load-host ssh://b:2222 --server-address 10.0.0.5";
+    assert!(again.ends_with(options), "{again}");
+}
+
+#[test]
+fn a_race_on_another_machine_can_be_repeated() {
+    let mut record = two().record();
+    record.plan.study = "mine".into();
+    record.plan.server_host = Some(ServerHost {
+        host: "ssh://me@target".into(),
+        control: "laptop".into(),
+        sent: "/home/me/studies".into(),
+        sent_ignored: true,
+        study: Some("mine".into()),
+        build: None,
+    });
+    let again = Report::of(&record).unwrap().reproduce;
+    assert!(again.starts_with("deadheat race /home/me/studies/mine "), "{again}");
+    let options = " --server-host ssh://me@target --send /home/me/studies --send-ignored";
     assert!(again.ends_with(options), "{again}");
 }
 

@@ -3,7 +3,9 @@
 //! Owns: whether colours and live drawing are possible, and every write. Must not know: the content of messages.
 
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 
+use deadheat_remote::server_host::message::{Stream, Terminal};
 use deadheat_report::{Style, plain};
 
 use crate::commands::Failure;
@@ -68,6 +70,32 @@ impl Console {
         output.flush()
     }
 
+    /// Writes bytes of a command on another machine, which knows this terminal, as they are.
+    pub(crate) fn pass(&self, stream: Stream, bytes: &[u8]) {
+        // If nobody reads this, the command goes on: its record counts.
+        let _ = match stream {
+            Stream::Output if !self.results_to_stderr => {
+                let mut output = io::stdout().lock();
+                output.write_all(bytes).and_then(|()| output.flush())
+            }
+            Stream::Output | Stream::Errors => io::stderr().lock().write_all(bytes),
+        };
+    }
+
+    /// The terminal to which output goes, if any of it goes to one.
+    pub(crate) fn terminal(&self) -> Option<Terminal> {
+        let (output, errors) = (io::stdout(), io::stderr());
+        let size = |to: &dyn AsFd| rustix::termios::tcgetwinsize(to).ok();
+        let terminal = Terminal {
+            columns: 0,
+            rows: 0,
+            output: output.is_terminal() && !self.results_to_stderr,
+            errors: errors.is_terminal(),
+        };
+        let size = if terminal.errors { size(&errors) } else { size(&output).filter(|_| terminal.output) };
+        size.map(|size| Terminal { columns: size.ws_col, rows: size.ws_row, ..terminal })
+    }
+
     /// Writes a line of progress.
     pub(crate) fn note(&self, line: &str) {
         let _ = writeln!(io::stderr().lock(), "{line}");
@@ -94,6 +122,6 @@ pub(crate) fn lines_plain(text: &str) -> String {
     text.lines().map(plain).collect::<Vec<_>>().join("\n")
 }
 
-fn columns(to: &impl std::os::fd::AsFd) -> Option<usize> {
+fn columns(to: &impl AsFd) -> Option<usize> {
     rustix::termios::tcgetwinsize(to).ok().map(|size| usize::from(size.ws_col))
 }

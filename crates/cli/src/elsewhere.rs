@@ -7,19 +7,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_host::monitor::Disturbance;
-use deadheat_load::{Address, Answer, LoadSession, OpenError, SessionConfig};
-use deadheat_record::{ExternalReading, Finding, Plan};
+use deadheat_load::{Address, Answer, Limit, LoadSession, OpenError, Pacer, SessionConfig, SliceOrder};
+use deadheat_record::{Bandwidth, ExternalReading, Finding, LinkBandwidth, LoadHostShare, Plan};
 use deadheat_remote::message::{Asked, Seen};
-use deadheat_remote::{HostCommand, LoadHosts, Patience, Program, RemoteError, RemoteSession, SshTarget};
-use deadheat_runner::{LoadGenerator, NoAnswer, Question};
+use deadheat_remote::{
+    HostCommand, HostSlice, HostWork, LoadHosts, Patience, Program, RemoteError, RemoteSession, SshTarget,
+};
+use deadheat_runner::{LoadGenerator, LoadHostWork, LoadHostsWork, NoAnswer, Question};
 use deadheat_study::choices::UsageError;
 
 use crate::commands::Failure;
 use crate::console::{Console, lines_plain};
 use crate::interrupt::{Interrupt, unless};
+use crate::trouble::{Telling, Trouble};
 
 /// Maximum size of a body, in bytes.
 const MAX_BODY: usize = 64 << 20;
+
+/// How long the bandwidth of the network is measured, and for how long connections get going before.
+const LINK_MEASURED: Duration = Duration::from_millis(500);
+const LINK_WARMUP: Duration = Duration::from_millis(200);
 
 /// Reaches the load hosts of a plan, and starts an agent on each. None if the load comes from this machine.
 pub(crate) fn reach(
@@ -65,6 +72,57 @@ impl Elsewhere {
         }
     }
 
+    /// Passes on what is wrong with a load host as soon as it is known, until the result is dropped. None if the system cannot start a thread.
+    pub(crate) fn tell_trouble(&self, say: impl Fn(&str) + Send + 'static) -> Option<Telling> {
+        let trouble = Trouble::with(Arc::clone(&self.hosts), "the race ends");
+        trouble.tell_with(move |line| say(&lines_plain(line))).ok()
+    }
+
+    /// Time that a slice takes beside its load.
+    pub(crate) fn order_cost(&self) -> Duration {
+        self.hosts.order_cost()
+    }
+
+    /// The bandwidth of each load host alone, and of all together. `config` has the connections of each.
+    fn link(&self, config: &SessionConfig) -> Result<LinkBandwidth, RemoteError> {
+        let count = self.hosts.count();
+        let alone = (0..count).map(|host| self.received(vec![host], config));
+        let hosts = alone.collect::<Result<Vec<Bandwidth>, RemoteError>>()?;
+        let together = match hosts[..] {
+            [one] => one,
+            _ => self.received((0..count).collect(), config)?,
+        };
+        Ok(LinkBandwidth { hosts, together })
+    }
+
+    /// What these hosts receive per second when all of them are loaded at once.
+    fn received(&self, on: Vec<usize>, config: &SessionConfig) -> Result<Bandwidth, RemoteError> {
+        let connections = config.connections * on.len();
+        let config = SessionConfig { connections, max_connections: connections, ..config.clone() };
+        let mut session = RemoteSession::open_on(Arc::clone(&self.hosts), on, &config)?;
+        let order = |length| SliceOrder {
+            pacer: Pacer::Closed,
+            limit: Limit::duration(length),
+            settle: Duration::ZERO,
+            start: 0,
+        };
+        for slice in session.slice_on_hosts(&order(LINK_WARMUP)) {
+            slice.result?;
+        }
+        let of = |HostSlice { result, seen, .. }: HostSlice| -> Result<Bandwidth, RemoteError> {
+            let tally = result?;
+            let per_s = |bytes: u64| bytes as f64 * 1e9 / tally.elapsed_ns.max(1) as f64;
+            let received = seen.and_then(|seen| seen.network.received_bytes);
+            Ok(Bandwidth {
+                payload_bytes_per_s: per_s(tally.bytes_read),
+                interface_bytes_per_s: received.map(per_s),
+            })
+        };
+        let each = session.slice_on_hosts(&order(LINK_MEASURED)).into_iter().map(of);
+        let each = each.collect::<Result<Vec<Bandwidth>, RemoteError>>()?;
+        Ok(each.into_iter().reduce(|sum, one| sum.plus(&one)).unwrap_or_default())
+    }
+
     /// What was last seen of the machines, with their names.
     fn seen(&self) -> Vec<(&str, Seen)> {
         self.hosts.seen()
@@ -99,7 +157,12 @@ impl LoadGenerator for Elsewhere {
     }
 
     fn open(&self, config: SessionConfig) -> Result<Box<dyn LoadSession>, OpenError> {
-        let config = SessionConfig { address: self.seen_from_there(&config.address), ..config };
+        let config = SessionConfig {
+            address: self.seen_from_there(&config.address),
+            // A sample is a whole body, and travels with the results of each slice.
+            max_samples_per_slice: config.max_samples_per_slice.min(1),
+            ..config
+        };
         let session = RemoteSession::open(Arc::clone(&self.hosts), &config);
         session.map(|session| Box::new(session) as Box<dyn LoadSession>).map_err(|error| {
             OpenError::Elsewhere {
@@ -107,6 +170,39 @@ impl LoadGenerator for Elsewhere {
                 own: !matches!(error, RemoteError::Failed { own: false, .. }),
             }
         })
+    }
+
+    fn take_load_hosts(&self) -> Option<LoadHostsWork> {
+        let work = self.hosts.take_work();
+        let of = |(index, (name, work)): (usize, (&str, HostWork))| LoadHostWork {
+            name: name.to_owned(),
+            connections: work.connections as u64,
+            share: LoadHostShare {
+                requests: work.requests,
+                completions: work.completions,
+                bytes_read: work.bytes_read,
+                bytes_written: work.bytes_written,
+                loaded_ns: nanos(work.elapsed),
+                network: work.network.unwrap_or_default(),
+            },
+            round_trips: self.hosts.take_round_trips(index),
+            start_delays: work.delays,
+            external: work.seen.as_ref().map(external),
+            stalled_share: work.stalled_share,
+            silence: self.hosts.take_silence(index),
+        };
+        let hosts = self.hosts.names().zip(work.hosts).enumerate().map(of).collect();
+        Some(LoadHostsWork { hosts, start_skews: work.start_skews })
+    }
+
+    fn bandwidth(&self, config: &SessionConfig) -> Option<Result<LinkBandwidth, String>> {
+        let config = SessionConfig { address: self.seen_from_there(&config.address), ..config.clone() };
+        Some(self.link(&config).map_err(|error| error.to_string()))
+    }
+
+    fn lost(&self) -> Option<Finding> {
+        let error = self.hosts.lost().into_iter().next()?;
+        Some(Finding::warn("host-lost", error.to_string(), error.remedy()))
     }
 
     fn watch(&self, plan: &Plan) -> Result<Vec<Finding>, String> {
@@ -122,7 +218,7 @@ impl LoadGenerator for Elsewhere {
 
     fn disturbance(&self) -> Option<Disturbance> {
         let all = self.seen().into_iter().map(|(host, seen)| Disturbance {
-            reading: ExternalReading { steal_share: seen.steal_share, foreign_share: seen.foreign_share },
+            reading: external(&seen),
             foreign_off: seen.foreign_off,
             foreign_of: format!("load host {host}'s cores").into(),
         });
@@ -134,4 +230,12 @@ impl LoadGenerator for Elsewhere {
     fn stalled_share(&self) -> Option<f64> {
         self.seen().into_iter().filter_map(|(_, seen)| seen.stalled_share).reduce(f64::max)
     }
+}
+
+fn external(seen: &Seen) -> ExternalReading {
+    ExternalReading { steal_share: seen.steal_share, foreign_share: seen.foreign_share }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -13,6 +13,7 @@ mod load;
 mod null;
 mod output;
 mod report;
+mod server_host;
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ use clap::builder::styling::{Style, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use deadheat_analysis::compare::FailIf;
 use deadheat_record::LoadFrom;
+use deadheat_remote::SshTarget;
 use deadheat_study::choices::{Choices, LoadChoices, Selection, UsageError};
 use deadheat_study::git::GitRange;
 use deadheat_study::values::{self, Header};
@@ -35,6 +37,7 @@ pub(crate) use load::{ArrivalsFlag, ExpectFlag, HostFlags, LoadFlags, LogFlags, 
 pub(crate) use null::NullFlags;
 pub(crate) use output::Output;
 pub(crate) use report::ReportFlags;
+pub(crate) use server_host::{Controlled, ServerHostFlags, forwarded};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -92,6 +95,7 @@ Examples:
   deadheat race -n node -n bun 'node a.mjs' 'bun b.ts' -c 128 --profile full
   deadheat race studies/trending --metric p99 --rate 2000 --json trending.json
   deadheat race --git main..feature services/api
+  deadheat race studies/trending --server-host ssh://me@target --load-host ssh://me@other
 
 deadheat tells a command its port in the environment variable PORT, and replaces {port} in the command. With https:// in --url, the command must listen with TLS: CERT and KEY name the files of its certificate and key, and deadheat replaces {cert} and {key}.";
 
@@ -132,23 +136,33 @@ pub(crate) struct RaceFlags {
     pub(crate) fail_if: Vec<FailIf>,
     #[command(flatten)]
     pub(crate) hosts: RaceHostFlags,
+    /// The controlling side has sent the race to this machine
+    #[arg(long, value_name = "JSON", value_parser = Controlled::parse, hide = true)]
+    pub(crate) controlled: Option<Controlled>,
     /// Also load this host (not possible yet: a race starts its contenders here and loads only the loopback)
     #[arg(long, value_name = "HOST", hide = true)]
     pub(crate) allow_target: Vec<String>,
 }
 
-/// Where the load of a race comes from.
+/// Where contenders run, and where the load of a race comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Other machines")]
 pub(crate) struct RaceHostFlags {
     #[command(flatten)]
+    pub(crate) server: ServerHostFlags,
+    #[command(flatten)]
     hosts: HostFlags,
-    /// Address of this machine at which the load hosts reach it, such as 10.0.0.5; contenders get it in HOST
+    /// Address at which the load hosts reach the contenders [default: the server host's, as its name is resolved here]
     #[arg(long, value_name = "ADDRESS", requires = "load_host")]
-    server_address: Option<Ipv4Addr>,
+    pub(crate) server_address: Option<Ipv4Addr>,
 }
 
 impl RaceHostFlags {
+    /// The machines that send the load.
+    pub(crate) fn load_hosts(&self) -> &[SshTarget] {
+        &self.hosts.load_host
+    }
+
     /// The machines from which the load comes, if there are any.
     ///
     /// # Errors
@@ -223,6 +237,8 @@ pub(crate) struct CheckFlags {
     /// Give up on a contender that gives no right answer within this time [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) ready_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) server: ServerHostFlags,
 }
 
 impl CheckFlags {

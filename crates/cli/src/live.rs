@@ -51,6 +51,15 @@ impl Live {
         self.trouble
     }
 
+    /// Prints lines that stay, from any thread.
+    pub(crate) fn speaker(&self) -> impl Fn(&str) + Send + 'static {
+        let bar = self.bar.clone();
+        move |text| match &bar {
+            Some(bar) => bar.suspend(|| write_line(text)),
+            None => write_line(text),
+        }
+    }
+
     /// Prints a line that stays.
     pub(crate) fn say(&self, text: &str) {
         match &self.bar {
@@ -106,14 +115,20 @@ impl Live {
 
     fn refresh_json(&mut self, record: &Record) {
         let Some(path) = &self.json else { return };
-        let written = Report::of(record)
-            .map_err(|error| error.to_string())
-            .and_then(|report| deadheat_report::json(&report).map_err(|error| error.to_string()))
-            .and_then(|text| write_atomically(path, &text).map_err(|error| error.to_string()));
-        if let Err(error) = written {
-            self.trouble = Some(format!("{}: {error}", path.display()));
-        }
+        self.trouble = write_json_so_far(path, record).err().or(self.trouble.take());
     }
+}
+
+/// Writes the document of a race that still runs.
+///
+/// # Errors
+/// In words, with the path.
+pub(crate) fn write_json_so_far(path: &Path, record: &Record) -> Result<(), String> {
+    let written = Report::of(record)
+        .map_err(|error| error.to_string())
+        .and_then(|report| deadheat_report::json(&report).map_err(|error| error.to_string()))
+        .and_then(|text| write_atomically(path, &text).map_err(|error| error.to_string()));
+    written.map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// The row of a contender in a scenario whose first look is after this number of epochs.
@@ -273,6 +288,7 @@ mod tests {
             took_ns: 2_000_000_000,
             contenders: vec![part(0, number), part(1, number)],
             rounds: vec![Round { slices: vec![], external: ExternalReading::default(), dropped: None }],
+            load_hosts: None,
             findings: vec![],
         };
         record.epochs = (1..=3).map(epoch).collect();

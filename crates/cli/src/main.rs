@@ -10,6 +10,8 @@ mod folder;
 mod interrupt;
 mod live;
 mod load;
+mod server_host;
+mod trouble;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -17,6 +19,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use console::Console;
+use deadheat_remote::server_host::{UNDER_AGENT, UnderAgent};
 use flags::{Cli, Command};
 
 fn main() -> ExitCode {
@@ -25,7 +28,22 @@ fn main() -> ExitCode {
         return ExitCode::from(status);
     }
     let mut console = Console::of_process();
+    if arguments.get(1).is_some_and(|first| first == UNDER_AGENT) {
+        return ExitCode::from(run_under_agent(&arguments, &mut console));
+    }
     ExitCode::from(run(&arguments, &mut console))
+}
+
+/// Runs the program for an agent that has started it on this machine. It ends with the agent.
+fn run_under_agent(arguments: &[OsString], console: &mut Console) -> u8 {
+    match UnderAgent::watch(&arguments[2..]) {
+        Ok((agent, rest)) => {
+            let status = run(&[&arguments[..1], rest].concat(), console);
+            agent.finish();
+            status
+        }
+        Err(error) => console.failure(&error.into()),
+    }
 }
 
 /// Runs the program with these arguments and this console. Returns the exit status.
@@ -35,14 +53,14 @@ fn run(arguments: &[OsString], console: &mut Console) -> u8 {
         Err(error) => return console.usage(&error),
     };
     let done = match cli.command {
-        Command::Race(flags) => commands::race(&flags, console),
+        Command::Race(flags) => commands::race(&flags, arguments, console),
         Command::Init(flags) => commands::init(&flags, console),
-        Command::Check(flags) => commands::check(&flags, console),
+        Command::Check(flags) => commands::check(&flags, arguments, console),
         Command::Load(flags) => commands::load(&flags, console),
         Command::Report(flags) => commands::report(&flags, console),
         Command::Compare(flags) => commands::compare(&flags, console),
         Command::Audit(flags) => commands::audit(&flags, console),
-        Command::Doctor(flags) => commands::doctor(&flags, console),
+        Command::Doctor(flags) => commands::doctor(&flags, arguments, console),
         Command::Null(flags) => commands::null(&flags, console),
     };
     done.unwrap_or_else(|failure| console.failure(&failure))

@@ -113,6 +113,45 @@ fn three_agents_send_exactly_what_one_session_would() {
 }
 
 #[test]
+fn a_slice_takes_one_order_and_one_reply_and_what_hosts_did_adds_up() {
+    let (_turn, server) = (turn(), NullServer::start(NullConfig::default()).unwrap());
+    // So seldom that no ping is sent while the test counts.
+    let calm = Patience { beat: Duration::from_secs(600), deadline: Duration::from_secs(1_200), ..PATIENCE };
+    let hosts = Arc::new(LoadHosts::connect(["a", "b"].map(agent).into(), VERSION, calm).unwrap());
+    let mut session = RemoteSession::open(Arc::clone(&hosts), &config(&server, 5, 1)).unwrap();
+    let messages = || {
+        let of = |host| {
+            let (sent, received) = hosts.traffic(host);
+            (sent.messages, received.messages)
+        };
+        [of(0), of(1)]
+    };
+    // The first ping is sent by its own thread.
+    assert!(wait_until(Duration::from_secs(30), || messages() == [(2, 2), (2, 2)]), "{:?}", messages());
+    hosts.take_work();
+    for _ in 0..2 {
+        session.slice(&order(Pacer::Closed, Limit::requests(501))).unwrap();
+    }
+    assert_eq!(messages(), [(4, 4), (4, 4)]);
+    let (_, received) = hosts.traffic(0);
+    assert!((1..2 << 16).contains(&received.bytes), "{received:?}");
+    let work = hosts.take_work();
+    assert_eq!(work.hosts.iter().map(|host| host.requests).sum::<u64>(), 2 * 501);
+    let each: Vec<_> = work.hosts.iter().map(|host| (host.connections, host.delays.len())).collect();
+    assert_eq!((each, work.start_skews.len()), (vec![(3, 2), (2, 2)], 2));
+    assert!(work.hosts.iter().all(|host| host.bytes_read > 0 && host.network.is_none()), "nobody watches");
+    assert!(hosts.take_work().hosts.iter().all(|host| host.requests == 0), "it was taken");
+    assert!(hosts.order_cost() > Duration::from_millis(2));
+    // One of the hosts alone.
+    let mut alone = RemoteSession::open_on(Arc::clone(&hosts), vec![1], &config(&server, 2, 1)).unwrap();
+    hosts.watch(&[], false).unwrap();
+    alone.slice(&order(Pacer::Closed, Limit::requests(10))).unwrap();
+    let work = hosts.take_work();
+    assert_eq!((work.hosts[0].requests, work.hosts[1].requests, work.start_skews.len()), (0, 10, 0));
+    assert!(work.hosts[1].network.is_some());
+}
+
+#[test]
 fn stopping_ends_the_slice_on_all_hosts() {
     let (_turn, server) = (turn(), NullServer::start(NullConfig::default()).unwrap());
     let hosts = three_agents();
@@ -171,6 +210,19 @@ fn what_the_others_did_is_kept_when_an_agent_is_killed_or_silent() {
 }
 
 #[test]
+fn a_silence_is_known_when_it_is_over() {
+    let (kit, _turn) = (kit(), turn());
+    let hosts = connect(vec![marked(&kit, "a")]).unwrap();
+    let agent = agent_of(&kit, "a");
+    assert!(send_signal(agent, Signal::STOP));
+    assert!(wait_until(Duration::from_secs(30), || !hosts.silent().is_empty()), "it is stopped");
+    assert!(send_signal(agent, Signal::CONT));
+    assert!(wait_until(Duration::from_secs(30), || hosts.silent().is_empty()), "it goes on");
+    assert!(hosts.take_silence(0).unwrap() > PATIENCE.notice);
+    assert!(hosts.lost().is_empty());
+}
+
+#[test]
 fn hosts_that_cannot_be_used_say_why() {
     let refused = |host: HostCommand| connect(vec![host]).unwrap_err();
     let version = refused(shell("a", "echo 'deadheat agent 2 9.9.9'; cat > /dev/null"));
@@ -185,7 +237,7 @@ fn hosts_that_cannot_be_used_say_why() {
     let ssh = refused(shell("a", "echo 'ssh: connect to host a port 22: Connection refused' >&2; exit 255"));
     let text = ssh.to_string();
     assert!(
-        text.starts_with("cannot reach the load host a") && text.contains("port 22: Connection refused"),
+        text.starts_with("cannot reach the host a") && text.contains("port 22: Connection refused"),
         "{text}"
     );
     assert!(text.contains("exit status: 255"), "{text}");
@@ -249,7 +301,7 @@ fn an_agent_ends_with_its_channel() {
     assert!(said.contains("nothing was heard from the controlling side for 0.3 s"), "{said}");
 
     let (status, said) = ended(lone_agent(control_line("9.9.9", Duration::from_secs(600)).as_bytes()));
-    assert!(status == Some(2) && said.contains("is of version 3 9.9.9"), "{said}");
+    assert!(status == Some(2) && said.contains(&format!("is of version {PROTOCOL} 9.9.9")), "{said}");
 
     let (status, said) = ended(lone_agent(b"hello\n"));
     assert!(status == Some(2) && said.contains("deadheat load --help"), "{said}");
@@ -443,7 +495,7 @@ fn what_cannot_be_done_from_load_hosts_is_told() {
     load(&kit, "-n 1 -c 1 --load-host ssh://nowhere", url)
         .run()
         .assert_status(2)
-        .assert_stderr_has("cannot reach the load host nowhere")
+        .assert_stderr_has("cannot reach the host nowhere")
         .assert_stderr_has("No route to host")
         .assert_stderr_has("ssh HOST true");
     let outcome = load(&kit, "-n 1 -c 1 --load-host ssh://a", url).run();
@@ -501,9 +553,26 @@ fn the_load_of_a_race_comes_from_two_hosts() {
         (&serde_json::json!(["ssh://a", "ssh://b"]), &"127.0.0.1".into())
     );
     assert!(outcome.stderr.contains("reaching a, b by ssh"), "{outcome}");
+    let epoch = &json["record"]["epochs"][0];
+    let hosts = &epoch["load_hosts"]["hosts"];
+    assert_eq!((&hosts[0]["name"], &hosts[1]["name"]), (&"a".into(), &"b".into()));
+    let part = &epoch["contenders"][0];
+    let requests = [0, 1].map(|host| number(part, &format!("/load_hosts/{host}/requests")));
+    assert!(requests.iter().all(|count| *count > 0), "{part:#}");
+    assert_eq!(requests.iter().sum::<u64>(), outcomes(part), "{part:#}");
+    assert!(number(part, "/awake_ns") > number(part, "/loaded_ns"));
+    let link = &json["record"]["pilots"][0]["link"];
+    assert_eq!(link["hosts"].as_array().unwrap().len(), 2);
+    assert!(link["together"]["payload_bytes_per_s"].as_f64().unwrap() > 1e6, "{link}");
+    outcome.assert_stdout_has("load from a (").assert_stdout_has("apart (p99)");
     let rounds = json["record"]["epochs"][0]["rounds"].as_array().unwrap();
     assert!(rounds.iter().any(|round| round["external"]["steal_share"].is_f64()), "{rounds:?}");
     kit.assert_nothing_left();
+}
+
+/// All requests of a contender in an epoch, however they ended.
+fn outcomes(part: &Value) -> u64 {
+    part["outcomes"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum()
 }
 
 #[test]
@@ -514,8 +583,13 @@ fn a_race_that_loses_a_load_host_can_be_continued() {
     let mut running = race.spawn();
     let record = kit.path().join("r.jsonl");
     running.wait_for_lines(&record, 4);
+    let said = running.stderr_path();
     assert!(kill_9(agents(&kit, "b")[0].pid));
+    // Before all contenders have stopped.
+    running.wait_for("a word", || fs::read_to_string(&said).unwrap_or_default().contains("; the race ends"));
     let outcome = running.wait();
+    let noted = fs::read_to_string(&record).unwrap();
+    assert!(noted.contains("\"host-lost\""), "the record says why it ends here: {noted}");
     outcome.assert_status(3).assert_stderr_has("load host b was lost").assert_stderr_has("--resume");
     kit.assert_nothing_left();
     let again = kit.deadheat(["race", "--resume", "r.jsonl", "--pause-after", "1ms"]);
@@ -613,4 +687,29 @@ fn a_host_that_loses_its_sshd_or_its_network_ends_the_load() {
             agents_on(second)
         );
     }
+}
+
+#[test]
+fn a_slow_link_takes_the_verdict_away() {
+    let (bed, kit, _turn) = (bed_or_skip!(1), kit(), turn());
+    // The test server listens nowhere but on the loopback.
+    let server = format!("exec '{BINARY}' __null 20000 1");
+    let hosts = ["--load-host", "ssh://h1", "--server-address", "10.30.0.250"];
+    let race = kit.deadheat_inside(&bed, ["race"]).args(hosts);
+    let race = race.args(["-n", "one", &server, "-n", "other", &server]);
+    let mut running = race.args(SHORT_RACE).json_to("race.json").spawn();
+    let said = running.stderr_path();
+    // The program has been copied by then. 40 Mbit/s is far less than a server on this machine can send.
+    running.wait_for("the race", || fs::read_to_string(&said).unwrap_or_default().contains("record: "));
+    bed.host(1).shape_link(40_000_000);
+    let outcome = running.wait();
+    outcome.assert_status(3);
+    let json = outcome.json();
+    let together =
+        json.pointer("/record/pilots/0/link/together/payload_bytes_per_s").unwrap().as_f64().unwrap();
+    assert!((3e6..5.2e6).contains(&together), "{together} bytes per second over 40 Mbit/s");
+    let findings = json["scenarios"][0]["findings"].as_array().unwrap();
+    let saturated = findings.iter().find(|one| one["code"] == "link-saturated").unwrap();
+    assert_eq!(saturated["severity"], "invalid", "{findings:#?}");
+    kit.assert_nothing_left();
 }

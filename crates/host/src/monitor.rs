@@ -5,6 +5,7 @@
 
 pub mod awake;
 pub mod counters;
+mod network;
 pub mod noise;
 pub mod stall;
 
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Counters of a machine's network, which agents also send.
+pub use deadheat_record::NetworkReading;
 use deadheat_record::{ExternalReading, Finding, HostReading};
 use rustix::process::Pid;
 
@@ -168,6 +171,11 @@ impl Monitor {
     /// The kernel's counts for the whole machine so far.
     pub fn host(&self) -> HostReading {
         self.counters.read()
+    }
+
+    /// The kernel's counts for the machine's network so far.
+    pub fn network(&self) -> NetworkReading {
+        network::read(&self.proc, self.tick_ns)
     }
 
     /// The groups that contain `processes` but not this process: their throttling affects only those processes.

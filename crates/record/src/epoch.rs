@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{EncodedHistogram, Finding, Handicap, HostReading, PeakSeen, Throttling, Trial};
+use crate::{
+    EncodedHistogram, Finding, Handicap, HostReading, LinkBandwidth, LoadHostShare, LoadHostsEpoch,
+    NetworkReading, PeakSeen, Throttling, Trial,
+};
 
 /// How the due requests ended. Every request is counted in exactly one of these.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -96,25 +99,40 @@ pub struct Pilot {
     /// could not be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling_rps: Option<f64>,
+    /// Bandwidth between the load hosts and the contenders' machine, measured at the same time; absent if the load comes from this machine, or if it
+    /// could not be measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkBandwidth>,
     /// The ceilings measured by sessions that continued the scenario, in time order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub later_ceilings: Vec<LaterCeiling>,
 }
 
 /// The generator's ceiling at the time when a race was continued. It is measured again because the machine may have changed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LaterCeiling {
     /// Time of the measurement, in milliseconds since 1970. The value applies to epochs that start after it.
     pub unix_ms: u64,
     /// The ceiling, as in [`Pilot::ceiling_rps`].
     pub ceiling_rps: Option<f64>,
+    /// The bandwidth, as in [`Pilot::link`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkBandwidth>,
 }
 
 impl Pilot {
     /// The ceiling of the session that started an epoch at `unix_ms`.
     pub fn ceiling_at(&self, unix_ms: u64) -> Option<f64> {
-        let later = self.later_ceilings.iter().rev().find(|one| one.unix_ms <= unix_ms);
-        later.map_or(self.ceiling_rps, |one| one.ceiling_rps)
+        self.later(unix_ms).map_or(self.ceiling_rps, |one| one.ceiling_rps)
+    }
+
+    /// The bandwidth in the session that started an epoch at `unix_ms`.
+    pub fn link_at(&self, unix_ms: u64) -> Option<&LinkBandwidth> {
+        self.later(unix_ms).map_or(self.link.as_ref(), |one| one.link.as_ref())
+    }
+
+    fn later(&self, unix_ms: u64) -> Option<&LaterCeiling> {
+        self.later_ceilings.iter().rev().find(|one| one.unix_ms <= unix_ms)
     }
 }
 
@@ -283,6 +301,16 @@ pub struct ContenderEpoch {
     /// Throttling over the rounds of the control groups that contain the contender and not deadheat; absent if no such group counts it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled: Option<Throttling>,
+    /// What each load host did, in the order of the plan; empty if the load comes from this machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub load_hosts: Vec<LoadHostShare>,
+    /// Counters of this machine's network during the contender's slices; absent if the load comes from this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkReading>,
+    /// Time over the rounds for which the contender was not frozen, in nanoseconds. The time beyond `loaded_ns` is what orders and results took on their
+    /// way. Absent if the load comes from this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awake_ns: Option<u64>,
     /// Result of the peak search; absent in other scenarios. A peak search keeps no latencies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<PeakSeen>,
@@ -311,6 +339,9 @@ pub struct Epoch {
     pub contenders: Vec<ContenderEpoch>,
     /// The rounds, in time order. Every second round runs in the reverse order of the one before.
     pub rounds: Vec<Round>,
+    /// The load hosts during the rounds; absent if the load comes from this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_hosts: Option<LoadHostsEpoch>,
     /// Findings about this epoch alone.
     pub findings: Vec<Finding>,
 }

@@ -284,6 +284,16 @@ impl Journal {
         &self.path
     }
 
+    /// Writes lines that another process has written to its own journal of the same race, and waits until they are on disk. The caller makes sure that
+    /// they are complete.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn append_text(&mut self, lines: &[u8]) -> Result<(), WriteError> {
+        let failed = |source| WriteError::io(&self.path, source);
+        self.file.write_all(lines).and_then(|()| self.file.sync_data()).map_err(failed)
+    }
+
     /// Writes a line and waits until it is on disk.
     ///
     /// # Errors
@@ -460,8 +470,9 @@ impl Record {
             }
             Line::Pilot(pilot) => self.pilots.push(pilot),
             Line::Ceiling { scenario, ceiling } => {
-                let pilot = self.pilots.iter_mut().find(|pilot| pilot.scenario == scenario);
-                pilot.into_iter().for_each(|pilot| pilot.later_ceilings.push(ceiling));
+                if let Some(pilot) = self.pilots.iter_mut().find(|pilot| pilot.scenario == scenario) {
+                    pilot.later_ceilings.push(ceiling);
+                }
             }
             Line::Epoch(epoch) => self.epochs.push(*epoch),
             Line::Anew { scenario, warmup_ns, reason } => {

@@ -17,6 +17,7 @@ mod histogram;
 mod journal;
 mod json_path;
 mod load;
+mod load_hosts;
 mod machine;
 mod metric;
 mod packed;
@@ -57,15 +58,16 @@ pub use load::{
     ArrivalsWord, Ceiling, Checked, Generator, LOAD_SCHEMA, LittlesLaw, LoadFault, LoadHost, LoadLimits,
     LoadMismatch, LoadRecord, LoadShape, LoadTimes, RoundTrips, Sent, load_schema_json,
 };
+pub use load_hosts::{Bandwidth, LinkBandwidth, LoadHostEpoch, LoadHostShare, LoadHostsEpoch};
 pub use machine::{CgroupKind, Machine, MachineDetails, Pinning};
 pub use metric::{METRICS, Metric, MetricRow, Unit};
 pub use peak::{Objective, PeakEnd, PeakSeen, Trial, TrialEnd};
 pub use plan::{
     BodyRule, Contender, Ending, JsonRule, Limits, Listen, LoadFrom, Method, Plan, Probe, Replay, Revision,
-    ScenarioPlan, Service, Share, Source, StatusRule, Traffic, Typed, Volatile,
+    ScenarioPlan, ServerHost, Service, Share, Source, StatusRule, Traffic, Typed, Volatile,
 };
 pub use profile::{Function, ProfilePass, ProfileUsage, Stacks, Why};
-pub use readings::{Handicap, HostReading, Throttling};
+pub use readings::{Handicap, HostReading, NetworkReading, Throttling};
 pub use request_log::{LogContents, LogFormat, LogReading, RequestLog};
 pub use request_values::{Capture, Rows, ValueError, ValuePlace, ValuesFile, fill, placeholders};
 pub use scenario::{Axis, Rung, Slices, SweepPoint};

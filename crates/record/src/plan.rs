@@ -59,6 +59,29 @@ pub struct Plan {
     /// The machines from which the load comes; absent if it comes from the machine on which the contenders run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load_from: Option<LoadFrom>,
+    /// The machine on which the contenders run; absent if it is the one on which the command was typed. All paths in the plan are on that machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_host: Option<ServerHost>,
+}
+
+/// The machine on which the contenders run, and what was sent there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerHost {
+    /// The machine, as the command line names it: `ssh://user@host`.
+    pub host: String,
+    /// Name of the machine on which the command was typed.
+    pub control: String,
+    /// The folder on that machine whose content was sent.
+    pub sent: PathBuf,
+    /// Whether files that git ignores were sent as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sent_ignored: bool,
+    /// Path of the study in that folder; absent if commands were raced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub study: Option<PathBuf>,
+    /// The command that ran once for each contender before the race, if commands were raced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
 }
 
 /// Machines from which the load comes.

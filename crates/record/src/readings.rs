@@ -96,6 +96,65 @@ impl HostReading {
     }
 }
 
+/// Counters of a machine's network: absolute values, or the difference between two readings or over slices. A counter that could not be read is null.
+/// The loopback is not included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NetworkReading {
+    /// TCP segments that the machine sent again.
+    pub retransmitted_segments: Option<u64>,
+    /// Packets that its interfaces received or sent.
+    pub packets: Option<u64>,
+    /// Packets that its interfaces dropped.
+    pub dropped_packets: Option<u64>,
+    /// Bytes that its interfaces received, heads of packets included.
+    pub received_bytes: Option<u64>,
+    /// Bytes that its interfaces sent.
+    pub sent_bytes: Option<u64>,
+    /// CPU time in which the kernel handled packets and other deferred interrupts (softirq), in nanoseconds, with the resolution of clock ticks.
+    pub softirq_ns: Option<u64>,
+    /// CPU time of all processors, busy or idle, in nanoseconds: what `softirq_ns` is a part of.
+    pub processors_ns: Option<u64>,
+}
+
+impl NetworkReading {
+    /// The difference between this reading and an earlier one. A value is null if it is in either of the two.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        self.with(before, u64::saturating_sub)
+    }
+
+    /// The sum of two differences. A value is null if it is in either of the two.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        self.with(other, |mine, theirs| mine + theirs)
+    }
+
+    /// The share of all processors' time that softirq took, 0 to 1.
+    pub fn softirq_share(&self) -> Option<f64> {
+        let all_ns = self.processors_ns.filter(|ns| *ns > 0)?;
+        Some(self.softirq_ns? as f64 / all_ns as f64)
+    }
+
+    /// The share of packets that interfaces dropped, 0 to 1; 0 if there were no packets.
+    pub fn dropped_share(&self) -> Option<f64> {
+        let (dropped, packets) = (self.dropped_packets?, self.packets?);
+        Some(if dropped == 0 { 0.0 } else { dropped as f64 / (packets + dropped) as f64 })
+    }
+
+    fn with(&self, other: &Self, count: fn(u64, u64) -> u64) -> Self {
+        let both = |mine: Option<u64>, theirs: Option<u64>| Some(count(mine?, theirs?));
+        Self {
+            retransmitted_segments: both(self.retransmitted_segments, other.retransmitted_segments),
+            packets: both(self.packets, other.packets),
+            dropped_packets: both(self.dropped_packets, other.dropped_packets),
+            received_bytes: both(self.received_bytes, other.received_bytes),
+            sent_bytes: both(self.sent_bytes, other.sent_bytes),
+            softirq_ns: both(self.softirq_ns, other.softirq_ns),
+            processors_ns: both(self.processors_ns, other.processors_ns),
+        }
+    }
+}
+
 /// Effect on a contender's rate when the generator does additional work for each request. There is none unless the generator limits the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Handicap {
@@ -112,6 +171,22 @@ pub struct Handicap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_of_a_network_reading_need_both_of_their_parts() {
+        let read = NetworkReading {
+            packets: Some(999),
+            dropped_packets: Some(1),
+            softirq_ns: Some(5),
+            processors_ns: Some(100),
+            ..NetworkReading::default()
+        };
+        assert_eq!((read.dropped_share(), read.softirq_share()), (Some(0.001), Some(0.05)));
+        assert_eq!(read.since(&read).dropped_share(), Some(0.0));
+        assert_eq!(read.since(&read).softirq_share(), None, "no time has passed");
+        assert_eq!(read.plus(&read).packets, Some(1_998));
+        assert_eq!(read.plus(&NetworkReading::default()), NetworkReading::default());
+    }
 
     #[test]
     fn readings_are_taken_apart_and_put_together_and_absence_stays() {

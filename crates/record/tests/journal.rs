@@ -63,7 +63,7 @@ fn a_ceiling_holds_from_its_session_on() {
     let path = write(folder.path(), &record);
     let mut journal = Journal::resume(&path).unwrap();
     for (unix_ms, ceiling_rps) in [(2_000, Some(50_000.0)), (3_000, None)] {
-        let ceiling = LaterCeiling { unix_ms, ceiling_rps };
+        let ceiling = LaterCeiling { unix_ms, ceiling_rps, link: None };
         let line = Line::Ceiling { scenario: "closed-64".into(), ceiling };
         journal.append(&line).unwrap();
         record.apply(line);

@@ -97,7 +97,7 @@ pub fn serve(input: impl Into<OwnedFd>, output: impl Write + Send + 'static, ver
 }
 
 /// The deadline that the controlling side names in its first line. That line is answered, whatever the versions.
-fn greeting(input: &mut Input, writer: &Writer, version: &str) -> Result<Duration, AgentEnd> {
+pub(crate) fn greeting(input: &mut Input, writer: &Writer, version: &str) -> Result<Duration, AgentEnd> {
     let line = loop {
         if let Some(line) = input.line() {
             break line;
@@ -214,6 +214,7 @@ impl Worker {
                     watch.since = watch.monitor.moment(0);
                 }
                 let stalled = self.watch.as_ref().and_then(|watch| watch.monitor.stalled());
+                let network = self.watch.as_ref().map(|watch| watch.monitor.network());
                 let mut late = Duration::ZERO;
                 let tally = session.slice_after(&order, || {
                     std::thread::sleep(start.saturating_duration_since(Instant::now()));
@@ -221,7 +222,8 @@ impl Worker {
                 });
                 Some(match tally {
                     Ok(tally) => {
-                        let seen = self.watch.as_ref().map(|watch| {
+                        let seen = self.watch.as_ref().zip(network).map(|(watch, network)| {
+                            let network = watch.monitor.network().since(&network);
                             let stalled_share = watch.monitor.stalled_share(stalled);
                             let now = watch.monitor.moment(0);
                             let between = watch.monitor.between(&watch.since, &now);
@@ -230,6 +232,7 @@ impl Worker {
                                 foreign_share: between.reading.foreign_share,
                                 foreign_off: between.foreign_off,
                                 stalled_share,
+                                network,
                             }
                         });
                         Reply::Done { tally: Box::new(tally), late, seen }

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,6 +28,8 @@ const MOST_NOISE: usize = 64 * 1024;
 /// Round trips that are measured at the start: at most so many, and for so long.
 const FIRST_PINGS: u64 = 50;
 const FIRST_PINGS_FOR: Duration = Duration::from_millis(500);
+/// Most round trips that are kept until they are taken. A load without a race never takes them.
+const MOST_FRESH: usize = 10_000;
 
 /// How long to wait for signs of life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +55,33 @@ impl Default for Patience {
     }
 }
 
+/// What went over a channel, in one direction, after the greeting.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Messages, pings and their answers included.
+    pub messages: u64,
+    /// Their bytes, before ssh encrypts them.
+    pub bytes: u64,
+}
+
+/// Counts [`Traffic`].
+#[derive(Debug, Default)]
+struct Counter {
+    messages: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Counter {
+    fn add(&self, messages: u64, bytes: usize) {
+        self.messages.fetch_add(messages, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> Traffic {
+        Traffic { messages: self.messages.load(Ordering::Relaxed), bytes: self.bytes.load(Ordering::Relaxed) }
+    }
+}
+
 /// What a channel reports.
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -68,15 +98,28 @@ pub(crate) struct Channel {
     writer: Mutex<Option<Writer>>,
     end: Arc<dyn LinkEnd>,
     state: Arc<Mutex<State>>,
+    sent: Arc<Counter>,
+    received: Arc<Counter>,
 }
 
 /// What is known of the other side.
 #[derive(Debug)]
 struct State {
     heard: Instant,
+    /// The longest time without a word since it was last taken.
+    longest_silence: Duration,
     round_trips: Times,
+    /// Round trips since they were last taken, at most [`MOST_FRESH`].
+    fresh: Vec<Duration>,
     pings: HashMap<u64, Instant>,
     progress: Option<(u32, Progress)>,
+}
+
+impl State {
+    fn hear(&mut self, at: Instant) {
+        self.longest_silence = self.longest_silence.max(at.saturating_duration_since(self.heard));
+        self.heard = at;
+    }
 }
 
 impl Channel {
@@ -101,15 +144,21 @@ impl Channel {
             }
         };
         let input = start.input;
-        let state = State { heard: Instant::now(), round_trips, pings: HashMap::new(), progress: None };
+        let (fresh, pings) = (Vec::new(), HashMap::new());
+        let (heard, longest_silence) = (Instant::now(), Duration::ZERO);
+        let state = State { heard, longest_silence, round_trips, fresh, pings, progress: None };
         let state = Arc::new(Mutex::new(state));
         let pinging = Arc::clone(&state);
         let mut number = FIRST_PINGS;
+        let (sent, received) = (Arc::<Counter>::default(), Arc::<Counter>::default());
+        let beats = Arc::clone(&sent);
         let frame = Box::new(move || {
             number += 1;
             lock(&pinging).pings.insert(number, Instant::now());
             // A ping is a few bytes, which can always be encoded.
-            encode(&Order::Ping(number)).unwrap_or_default()
+            let frame = encode(&Order::Ping(number)).unwrap_or_default();
+            beats.add(1, frame.len());
+            frame
         });
         let failed = |error: std::io::Error| RemoteError::Unreachable {
             host: name.clone(),
@@ -123,11 +172,12 @@ impl Channel {
             input,
             state: Arc::clone(&state),
             end: Arc::clone(&end),
+            received: Arc::clone(&received),
             events,
         };
         let reading = std::thread::Builder::new().name("read-channel".into()).spawn(move || reader.run());
         reading.map_err(failed)?;
-        Ok(Self { name, writer: Mutex::new(Some(writer)), end, state })
+        Ok(Self { name, writer: Mutex::new(Some(writer)), end, state, sent, received })
     }
 
     /// Sends an order.
@@ -135,6 +185,7 @@ impl Channel {
         let frame = encode(order)
             .map_err(|error| RemoteError::Channel { host: self.name.clone(), reason: error.to_string() })?;
         if let Some(writer) = &*lock(&self.writer) {
+            self.sent.add(1, frame.len());
             writer.send(frame);
         }
         Ok(())
@@ -145,9 +196,32 @@ impl Channel {
         lock(&self.state).heard.elapsed()
     }
 
+    /// The longest time without a word since the last call; it may not be over yet.
+    pub(crate) fn take_longest_silence(&self) -> Duration {
+        let mut state = lock(&self.state);
+        let longest = state.longest_silence.max(state.heard.elapsed());
+        state.longest_silence = Duration::ZERO;
+        longest
+    }
+
+    /// The median of all round trips so far.
+    pub(crate) fn median_round_trip(&self) -> Duration {
+        Duration::from_nanos(lock(&self.state).round_trips.quantile_ns(0.5).unwrap_or(0))
+    }
+
     /// All round trips so far.
     pub(crate) fn round_trips(&self) -> Times {
         lock(&self.state).round_trips.clone()
+    }
+
+    /// The round trips since the last call.
+    pub(crate) fn take_round_trips(&self) -> Vec<Duration> {
+        std::mem::take(&mut lock(&self.state).fresh)
+    }
+
+    /// What was sent and received so far.
+    pub(crate) fn traffic(&self) -> (Traffic, Traffic) {
+        (self.sent.read(), self.received.read())
     }
 
     /// What the agent last said about this session.
@@ -176,16 +250,16 @@ impl Drop for Channel {
 }
 
 /// A channel that is not open yet.
-struct Start<'a> {
-    name: &'a str,
-    end: &'a dyn LinkEnd,
-    input: Input,
+pub(crate) struct Start<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) end: &'a dyn LinkEnd,
+    pub(crate) input: Input,
 }
 
 impl Start<'_> {
     /// Copies the program if the host lacks it, and exchanges first lines. This side speaks first, as soon as there is an agent: what an
     /// agent writes before anything listens to it may never arrive.
-    fn greet(
+    pub(crate) fn greet(
         &mut self,
         output: &mut dyn Write,
         program: Option<&Program>,
@@ -313,6 +387,7 @@ struct Reader {
     input: Input,
     state: Arc<Mutex<State>>,
     end: Arc<dyn LinkEnd>,
+    received: Arc<Counter>,
     events: Sender<(usize, Event)>,
 }
 
@@ -320,7 +395,9 @@ impl Reader {
     fn run(mut self) {
         let host = self.name.clone();
         let error = loop {
-            match self.input.message::<Reply>() {
+            let message = self.input.message::<Reply>();
+            self.received.add(u64::from(matches!(message, Ok(Some(_)))), 0);
+            match message {
                 Ok(Some(Reply::Pong { number, progress })) => self.pong(number, progress),
                 Ok(Some(reply)) => {
                     if self.events.send((self.index, Event::Reply(reply))).is_err() {
@@ -328,7 +405,10 @@ impl Reader {
                     }
                 }
                 Ok(None) => match self.input.wait(GLANCE) {
-                    Ok(Waited::Bytes) => lock(&self.state).heard = self.input.arrived(),
+                    Ok(Waited::Bytes) => {
+                        lock(&self.state).hear(self.input.arrived());
+                        self.received.add(0, self.input.count());
+                    }
                     Ok(Waited::Nothing) => {}
                     Ok(Waited::End) | Err(_) => {
                         break RemoteError::Ended { host, reason: self.end.reason("") };
@@ -343,7 +423,11 @@ impl Reader {
     fn pong(&self, number: u64, progress: Option<(u32, Progress)>) {
         let mut state = lock(&self.state);
         if let Some(sent) = state.pings.remove(&number) {
-            state.round_trips.record(nanos(self.input.arrived().saturating_duration_since(sent)));
+            let round_trip = self.input.arrived().saturating_duration_since(sent);
+            state.round_trips.record(nanos(round_trip));
+            if state.fresh.len() < MOST_FRESH {
+                state.fresh.push(round_trip);
+            }
         }
         state.progress = progress.or(state.progress.take());
     }

@@ -1,10 +1,10 @@
 //! Why another machine cannot be used, in words that name it.
 
-/// Why a load host cannot be used, or cannot be used any more.
+/// Why another machine cannot be used, or cannot be used any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteError {
     /// The program that leads to the host cannot be started.
-    #[error("cannot start `{program}` to reach the load host {host}: {reason}")]
+    #[error("cannot start `{program}` to reach the host {host}: {reason}")]
     Start {
         /// The host.
         host: String,
@@ -14,7 +14,7 @@ pub enum RemoteError {
         reason: String,
     },
     /// The channel ended, or nothing came, before the agent had said a word.
-    #[error("cannot reach the load host {host}: {reason}")]
+    #[error("cannot reach the host {host}: {reason}")]
     Unreachable {
         /// The host.
         host: String,
@@ -24,7 +24,7 @@ pub enum RemoteError {
         remedy: &'static str,
     },
     /// The program cannot be copied to the host.
-    #[error("deadheat cannot copy itself to the load host {host}: {reason}")]
+    #[error("deadheat cannot copy itself to the host {host}: {reason}")]
     Refused {
         /// The host.
         host: String,
@@ -32,7 +32,7 @@ pub enum RemoteError {
         reason: String,
     },
     /// The host cannot run the program that deadheat copied to it.
-    #[error("the load host {host} cannot run this build of deadheat: {reason}")]
+    #[error("the host {host} cannot run this build of deadheat: {reason}")]
     Foreign {
         /// The host.
         host: String,
@@ -40,7 +40,7 @@ pub enum RemoteError {
         reason: String,
     },
     /// The agent is of another version.
-    #[error("the agent on the load host {host} is of version {theirs}, but this is version {ours}")]
+    #[error("the agent on the host {host} is of version {theirs}, but this is version {ours}")]
     Version {
         /// The host.
         host: String,
@@ -112,7 +112,7 @@ impl RemoteError {
                 "install ssh, or name another program in the environment variable DEADHEAT_SSH"
             }
             Self::Unreachable { remedy, .. } => remedy,
-            Self::Refused { .. } => "repair that on the load host, and repeat the load",
+            Self::Refused { .. } => "repair that on the host, and repeat the command",
             Self::Foreign { .. } => {
                 "run a build of deadheat here that needs no other libraries: `cargo build --release --target \
                  x86_64-unknown-linux-musl` makes one for any Linux on x86_64"

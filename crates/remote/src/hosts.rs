@@ -7,15 +7,83 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use deadheat_load::{Address, Answer, Progress, Times};
+use deadheat_host::monitor::NetworkReading;
+use deadheat_load::{Address, Answer, Progress, Tally, Times};
 
-use crate::channel::{Channel, Event, Patience, lock, seconds};
+use crate::channel::{Channel, Event, Patience, Traffic, lock, seconds};
 use crate::error::RemoteError;
 use crate::link::Reach;
 use crate::message::{Asked, Order, Reply, Seen, Unanswered, Unseen};
 
 /// How often a silent host is looked for while a reply is awaited.
 const GLANCE: Duration = Duration::from_millis(50);
+/// See [`lead`].
+const LEAD: Duration = Duration::from_millis(2);
+
+/// What a host did in the slices since [`LoadHosts::take_work`] was last called.
+#[derive(Debug, Clone, Default)]
+pub struct HostWork {
+    /// Connections of the session that last ran a slice.
+    pub connections: usize,
+    /// Requests that were due there.
+    pub requests: u64,
+    /// Complete answers.
+    pub completions: u64,
+    /// Bytes received.
+    pub bytes_read: u64,
+    /// Bytes sent.
+    pub bytes_written: u64,
+    /// The time of its slices, from the first request to the last answer.
+    pub elapsed: Duration,
+    /// For each slice: how much later than ordered the host began, by its own clock.
+    pub delays: Vec<Duration>,
+    /// What its kernel counted of the network; none if it is not watched.
+    pub network: Option<NetworkReading>,
+    /// What was last seen of it; none if it is not watched.
+    pub seen: Option<Seen>,
+    /// The highest share of a slice for which a watched CPU stood still; none if nobody watches.
+    pub stalled_share: Option<f64>,
+}
+
+impl HostWork {
+    /// Adds a slice that `connections` carried.
+    pub(crate) fn add(&mut self, connections: usize, tally: &Tally, late: Duration, seen: Option<Seen>) {
+        self.connections = connections;
+        self.requests += tally.due;
+        self.completions += tally.completions;
+        self.bytes_read += tally.bytes_read;
+        self.bytes_written += tally.bytes_written;
+        self.elapsed += Duration::from_nanos(tally.elapsed_ns);
+        self.delays.push(late);
+        let network = seen.map(|seen| seen.network);
+        self.network =
+            self.network.zip(network).map(|(sum, one)| sum.plus(&one)).or(self.network).or(network);
+        self.seen = seen.or(self.seen);
+        let stalled = seen.and_then(|seen| seen.stalled_share);
+        self.stalled_share = self.stalled_share.into_iter().chain(stalled).reduce(f64::max);
+    }
+}
+
+/// What all hosts did in the slices since [`LoadHosts::take_work`] was last called.
+#[derive(Debug, Clone, Default)]
+pub struct Work {
+    /// One entry per host.
+    pub hosts: Vec<HostWork>,
+    /// For each slice on several hosts: by how much the first and the last of them began apart.
+    pub start_skews: Vec<Duration>,
+}
+
+impl Work {
+    fn of(hosts: usize) -> Self {
+        Self { hosts: vec![HostWork::default(); hosts], start_skews: Vec::new() }
+    }
+}
+
+/// With several hosts, all of them start this much later than the order takes to the farthest one, so that an order that
+/// is late by chance is still in time.
+pub(crate) fn lead(hosts: usize) -> Duration {
+    if hosts > 1 { LEAD } else { Duration::ZERO }
+}
 
 /// Machines with an agent each. Dropping it ends the agents.
 #[derive(Debug)]
@@ -30,6 +98,7 @@ pub struct LoadHosts {
     afresh: AtomicBool,
     /// What was last seen of each machine.
     seen: Mutex<Vec<Option<Seen>>>,
+    work: Mutex<Work>,
 }
 
 impl LoadHosts {
@@ -59,7 +128,8 @@ impl LoadHosts {
         let channels = opened.into_iter().collect::<Result<Vec<Channel>, RemoteError>>()?;
         let (lost, seen) = (Mutex::new(vec![None; channels.len()]), Mutex::new(vec![None; channels.len()]));
         let (sessions, afresh) = (AtomicU32::new(0), AtomicBool::new(true));
-        Ok(Self { channels, events: Mutex::new(events), lost, patience, sessions, afresh, seen })
+        let work = Mutex::new(Work::of(channels.len()));
+        Ok(Self { channels, events: Mutex::new(events), lost, patience, sessions, afresh, seen, work })
     }
 
     /// The hosts' names, in order.
@@ -70,6 +140,38 @@ impl LoadHosts {
     /// Round trips of the host's channel so far, from a ping to its answer.
     pub fn round_trips(&self, host: usize) -> Times {
         self.channels.get(host).map_or_else(Times::default, Channel::round_trips)
+    }
+
+    /// Round trips of the host's channel since the last call, from a ping to its answer.
+    pub fn take_round_trips(&self, host: usize) -> Vec<Duration> {
+        self.channels.get(host).map_or_else(Vec::new, Channel::take_round_trips)
+    }
+
+    /// The median of the host's round trips so far.
+    pub(crate) fn median_round_trip(&self, host: usize) -> Duration {
+        self.channels.get(host).map_or(Duration::ZERO, Channel::median_round_trip)
+    }
+
+    /// The longest time for which nothing was heard from the host since the last call, if it was longer than is usual.
+    pub fn take_silence(&self, host: usize) -> Option<Duration> {
+        let longest = self.channels.get(host)?.take_longest_silence();
+        (longest > self.patience.notice).then_some(longest)
+    }
+
+    /// What went to the host and came from it so far.
+    pub fn traffic(&self, host: usize) -> (Traffic, Traffic) {
+        self.channels.get(host).map_or_else(Default::default, Channel::traffic)
+    }
+
+    /// What the hosts did in all slices of all sessions since the last call.
+    pub fn take_work(&self) -> Work {
+        std::mem::replace(&mut *lock(&self.work), Work::of(self.count()))
+    }
+
+    /// Time that a slice takes on these hosts beside the load: orders and results travel, and several hosts wait for each other.
+    pub fn order_cost(&self) -> Duration {
+        let medians = self.channels.iter().map(Channel::median_round_trip);
+        medians.max().unwrap_or_default() + lead(self.count())
     }
 
     /// Hosts that were not heard for longer than is usual, and how long. They may still come back.
@@ -160,13 +262,18 @@ impl LoadHosts {
         lock(&self.seen)[host] = seen;
     }
 
+    /// Adds to what the hosts did.
+    pub(crate) fn add_work(&self, add: impl FnOnce(&mut Work)) {
+        add(&mut lock(&self.work));
+    }
+
     /// A number for a new session.
     pub(crate) fn next_session(&self) -> u32 {
         self.sessions.fetch_add(1, Ordering::Relaxed)
     }
 
     /// How many hosts there are, lost ones included.
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.channels.len()
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct Input {
     decoder: Decoder,
     piece: Vec<u8>,
     arrived: Instant,
+    /// Bytes that came last.
+    count: usize,
 }
 
 /// What came of waiting for bytes.
@@ -38,7 +40,7 @@ pub(crate) enum Waited {
 impl Input {
     pub(crate) fn new(from: impl Into<OwnedFd>) -> Self {
         let (from, piece) = (from.into(), vec![0; PIECE]);
-        Self { from, decoder: Decoder::default(), piece, arrived: Instant::now() }
+        Self { from, decoder: Decoder::default(), piece, arrived: Instant::now(), count: 0 }
     }
 
     /// Waits at most `patience` for bytes.
@@ -57,6 +59,7 @@ impl Input {
             Ok(0) => Ok(Waited::End),
             Ok(count) => {
                 self.arrived = Instant::now();
+                self.count = count;
                 self.decoder.push(&self.piece[..count]);
                 Ok(Waited::Bytes)
             }
@@ -68,6 +71,11 @@ impl Input {
     /// When the last bytes came.
     pub(crate) fn arrived(&self) -> Instant {
         self.arrived
+    }
+
+    /// How many bytes came last.
+    pub(crate) fn count(&self) -> usize {
+        self.count
     }
 
     /// The next line, if it is complete.

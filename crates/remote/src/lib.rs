@@ -1,7 +1,8 @@
-//! Other machines: an agent on each of them, the channel to it, and sessions of load that several agents carry together.
+//! Other machines: an agent on each of them, the channel to it, sessions of load that several agents carry together, and races that
+//! run on another machine.
 //!
 //! Owns: the channel's frames and messages, how an agent gets to its machine, and how a load is divided and its tallies
-//! merged. Must not know: studies, contenders, records, how anything is shown.
+//! merged, and how a race gets to the machine of its contenders. Must not know: studies, contenders, records, how anything is shown.
 //!
 //! deadheat starts `ssh`, and `ssh` starts `deadheat agent` on the other machine. Orders and replies travel over the
 //! standard input and output of that one process. Nothing listens on a port. The agent ends with its channel: when its
@@ -22,14 +23,15 @@ mod input;
 pub mod kubernetes;
 mod link;
 pub mod message;
+pub mod server_host;
 mod session;
 mod ssh;
 mod writer;
 
 pub use agent::{AGENT_COMMAND, AgentEnd, serve};
-pub use channel::Patience;
+pub use channel::{Patience, Traffic};
 pub use error::RemoteError;
-pub use hosts::LoadHosts;
+pub use hosts::{HostWork, LoadHosts, Work};
 pub use link::{HostCommand, Link, LinkEnd, Reach};
 pub use session::{HostSlice, Part, RemoteSession, divide, merge, start_skew};
 pub use ssh::{Program, SSH_VARIABLE, SshTarget, SshTargetError};

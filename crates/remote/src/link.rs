@@ -154,18 +154,22 @@ impl LinkEnd for ChildEnd {
         let _ = lock(&self.child).kill();
     }
 
-    /// Waits for the end of the child, kills it if that takes too long, and reaps it.
     fn close(&self, patience: Duration) {
-        let begun = Instant::now();
-        let mut child = lock(&self.child);
-        while matches!(child.try_wait(), Ok(None)) {
-            if begun.elapsed() > patience {
-                let _ = child.kill();
-                let _ = child.wait();
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(5));
+        end(&self.child, patience);
+    }
+}
+
+/// Waits for the end of a child, kills it if that takes too long, and reaps it.
+pub(crate) fn end(child: &Mutex<Child>, patience: Duration) {
+    let begun = Instant::now();
+    let mut child = lock(child);
+    while matches!(child.try_wait(), Ok(None)) {
+        if begun.elapsed() > patience {
+            let _ = child.kill();
+            let _ = child.wait();
+            return;
         }
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -7,11 +7,12 @@
 
 use std::time::Duration;
 
+use deadheat_host::monitor::NetworkReading;
 use deadheat_load::{Address, Answer, Backend, Progress, SessionConfig, SliceOrder, Tally, TlsSettings};
 use serde::{Deserialize, Serialize};
 
 /// The version of the messages. It changes with any change of them or of what they contain.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// The beginning of an agent's first line.
 const AGENT: &str = "deadheat agent ";
@@ -127,6 +128,8 @@ pub struct Seen {
     pub foreign_off: f64,
     /// For which share of this slice the CPU that stood still the longest did; none if nobody watches.
     pub stalled_share: Option<f64>,
+    /// What the kernel counted of the network during this slice.
+    pub network: NetworkReading,
 }
 
 /// What an agent answers. Each order but `Handicap`, `Stop` and `Close` has one reply, and they come in order; only a

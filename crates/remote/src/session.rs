@@ -12,12 +12,8 @@ use deadheat_load::{
 };
 
 use crate::error::RemoteError;
-use crate::hosts::LoadHosts;
-use crate::message::{Order, Reply};
-
-/// With several hosts, all of them start this much later than the order takes to the farthest one, so that an order that
-/// is late by chance is still in time.
-const LEAD: Duration = Duration::from_millis(2);
+use crate::hosts::{LoadHosts, lead};
+use crate::message::{Order, Reply, Seen};
 
 /// What one host carries of a load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +76,8 @@ pub struct HostSlice {
     pub begun: Duration,
     /// Answers that the host had reported when it was lost; 0 if it was not.
     pub last_report: u64,
+    /// What was seen of its machine; none if it is not watched or was lost.
+    pub seen: Option<Seen>,
 }
 
 /// By how much the first and the last host began apart; `None` with fewer than two that were not lost.
@@ -106,20 +104,36 @@ pub fn merge<'a>(tallies: impl IntoIterator<Item = &'a Tally>) -> Tally {
 pub struct RemoteSession {
     hosts: Arc<LoadHosts>,
     id: u32,
+    /// The hosts that carry it, by their place among all hosts.
+    on: Vec<usize>,
+    /// In the order of `on`.
     parts: Vec<Part>,
     backends: Vec<Backend>,
 }
 
 impl RemoteSession {
-    /// Opens all connections of a session, divided over the hosts. `config` is the whole: its `part` is not looked at.
+    /// Opens all connections of a session, divided over all hosts. `config` is the whole: its `part` is not looked at.
     ///
     /// # Errors
     /// A host could not open its connections, or is lost. Then none keeps any.
     pub fn open(hosts: Arc<LoadHosts>, config: &SessionConfig) -> Result<Self, RemoteError> {
-        let parts = divide(config.connections, config.max_connections, config.threads, hosts.count())?;
+        let all = (0..hosts.count()).collect();
+        Self::open_on(hosts, all, config)
+    }
+
+    /// As [`Self::open`], on some of the hosts: `on` has their places among all hosts.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_on(
+        hosts: Arc<LoadHosts>,
+        on: Vec<usize>,
+        config: &SessionConfig,
+    ) -> Result<Self, RemoteError> {
+        let parts = divide(config.connections, config.max_connections, config.threads, on.len())?;
         // From here on, what was opened is closed again by its drop.
-        let mut session = Self { id: hosts.next_session(), hosts, parts, backends: Vec::new() };
-        for (host, part) in session.parts.iter().enumerate() {
+        let mut session = Self { id: hosts.next_session(), hosts, on, parts, backends: Vec::new() };
+        for (host, part) in session.on.iter().zip(&session.parts) {
             let config = SessionConfig {
                 connections: part.connections,
                 max_connections: part.max_connections,
@@ -127,12 +141,13 @@ impl RemoteSession {
                 part: Some(part.workers),
                 ..config.clone()
             };
-            session.hosts.send(host, &Order::Open { session: session.id, config: Box::new(config) })?;
+            session.hosts.send(*host, &Order::Open { session: session.id, config: Box::new(config) })?;
         }
-        for (host, reply) in session.hosts.gather(&session.all(), &mut || {}).into_iter().enumerate() {
+        let replies = session.hosts.gather(&session.on, &mut || {});
+        for (host, reply) in session.on.iter().zip(replies) {
             match reply? {
                 Reply::Opened { backend, .. } => session.backends.push(backend),
-                other => return Err(session.hosts.unexpected(host, &other)),
+                other => return Err(session.hosts.unexpected(*host, &other)),
             }
         }
         Ok(session)
@@ -160,82 +175,94 @@ impl RemoteSession {
         ProgressHandle::new(move || hosts.progress(session))
     }
 
-    /// Runs one slice on all hosts at once. When one of them is lost, the others end the slice early.
+    /// Runs one slice on all hosts of the session at once. When one of them is lost, the others end the slice early.
     pub fn slice_on_hosts(&mut self, order: &SliceOrder) -> Vec<HostSlice> {
-        let hosts = self.all();
         // Half a round trip: how long an order takes to its host.
-        let ways: Vec<Duration> = hosts
-            .iter()
-            .map(|host| Duration::from_nanos(self.hosts.round_trips(*host).quantile_ns(0.5).unwrap_or(0) / 2))
-            .collect();
+        let ways: Vec<Duration> =
+            self.on.iter().map(|host| self.hosts.median_round_trip(*host) / 2).collect();
         let farthest = ways.iter().copied().max().unwrap_or_default();
-        let lead = if hosts.len() > 1 { LEAD } else { Duration::ZERO };
-        let start_in: Vec<Duration> = ways.iter().map(|way| farthest - *way + lead).collect();
+        let lead = lead(self.on.len());
         let afresh = self.hosts.take_afresh();
         let begun = Instant::now();
-        let sent: Vec<(Duration, Option<RemoteError>)> = hosts
+        let sent: Vec<Sent> = self
+            .on
             .iter()
-            .map(|host| {
-                let (session, order, start_in) = (self.id, order.clone(), start_in[*host]);
+            .zip(ways)
+            .map(|(host, way)| {
+                let (session, order, start_in) = (self.id, order.clone(), farthest - way + lead);
                 let sent = begun.elapsed();
-                (sent, self.hosts.send(*host, &Order::Slice { session, order, start_in, afresh }).err())
+                let error = self.hosts.send(*host, &Order::Slice { session, order, start_in, afresh }).err();
+                Sent { host: *host, due: sent + way + start_in, error }
             })
             .collect();
-        if sent.iter().any(|(_, error)| error.is_some()) {
+        if sent.iter().any(|one| one.error.is_some()) {
             stop(&self.hosts, self.id);
         }
-        let asked: Vec<usize> = hosts.iter().copied().filter(|host| sent[*host].1.is_none()).collect();
+        let asked: Vec<usize> = sent.iter().filter(|one| one.error.is_none()).map(|one| one.host).collect();
         let mut replies = self.hosts.gather(&asked, &mut || stop(&self.hosts, self.id)).into_iter();
-        let of = |(host, (sent, error)): (usize, (Duration, Option<RemoteError>))| {
+        let of = |Sent { host, due, error }: Sent| {
             let reply = match error {
                 Some(error) => Err(error),
                 None => replies.next().unwrap_or_else(|| {
                     Err(RemoteError::Failed { host: String::new(), reason: "no reply".into(), own: true })
                 }),
             };
-            let (result, late) = match reply {
+            let (result, late, seen) = match reply {
                 Ok(Reply::Done { tally, late, seen }) => {
                     self.hosts.keep_seen(host, seen);
-                    (Ok(*tally), late)
+                    (Ok(*tally), late, seen)
                 }
-                Ok(other) => (Err(self.hosts.unexpected(host, &other)), Duration::ZERO),
-                Err(error) => (Err(error), Duration::ZERO),
+                Ok(other) => (Err(self.hosts.unexpected(host, &other)), Duration::ZERO, None),
+                Err(error) => (Err(error), Duration::ZERO, None),
             };
             let last_report = match &result {
                 Ok(_) => 0,
                 Err(_) => self.hosts.progress_of(host, self.id).map_or(0, |last| last.completions),
             };
-            HostSlice { result, late, begun: sent + ways[host] + start_in[host] + late, last_report }
+            HostSlice { result, late, begun: due + late, last_report, seen }
         };
-        sent.into_iter().enumerate().map(of).collect()
+        sent.into_iter().map(of).collect()
     }
+}
 
-    fn all(&self) -> Vec<usize> {
-        (0..self.parts.len()).collect()
-    }
+/// An order that was sent.
+struct Sent {
+    host: usize,
+    /// When the host is to begin, counted from when the first order was sent.
+    due: Duration,
+    error: Option<RemoteError>,
 }
 
 impl LoadSession for RemoteSession {
     fn slice(&mut self, order: &SliceOrder) -> Result<Tally, SessionError> {
         let slices = self.slice_on_hosts(order);
+        self.hosts.add_work(|work| {
+            work.start_skews.extend(start_skew(&slices));
+            for ((host, part), slice) in self.on.iter().zip(&self.parts).zip(&slices) {
+                let done = work.hosts.get_mut(*host).zip(slice.result.as_ref().ok());
+                if let Some((host, tally)) = done {
+                    host.add(part.connections, tally, slice.late, slice.seen);
+                }
+            }
+        });
         let tallies = slices.into_iter().map(|slice| slice.result);
         let tallies = tallies.collect::<Result<Vec<Tally>, RemoteError>>();
         tallies.map(|tallies| merge(&tallies)).map_err(|error| SessionError::Elsewhere(Box::new(error)))
     }
 
     fn set_handicap(&self, handicap: Duration) -> Result<(), SessionError> {
-        self.all()
-            .into_iter()
-            .try_for_each(|host| self.hosts.send(host, &Order::Handicap { session: self.id, handicap }))
+        self.on
+            .iter()
+            .try_for_each(|host| self.hosts.send(*host, &Order::Handicap { session: self.id, handicap }))
             .map_err(|error| SessionError::Elsewhere(Box::new(error)))
     }
 }
 
 impl Drop for RemoteSession {
     fn drop(&mut self) {
-        for host in self.all() {
+        for host in &self.on {
             // A lost host has no connections left.
-            let _ = self.hosts.send(host, &Order::Close { session: self.id });
+            let _ = self.hosts.send(*host, &Order::Close { session: self.id });
         }
     }
 }
@@ -320,6 +347,7 @@ mod tests {
             late: Duration::ZERO,
             begun: Duration::from_millis(begun_ms),
             last_report: 0,
+            seen: None,
         };
         let skew = |slices: &[HostSlice]| start_skew(slices);
         assert_eq!(

@@ -15,6 +15,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 
 use crate::agent::AGENT_COMMAND;
+use crate::server_host::SERVER_AGENT_COMMAND;
 
 /// The environment variable that names another program than `ssh`. It gets the same arguments.
 pub const SSH_VARIABLE: &str = "DEADHEAT_SSH";
@@ -108,8 +109,22 @@ impl fmt::Display for SshTarget {
 }
 
 impl SshTarget {
-    /// The command that starts the agent on the host. It copies the program first if the host lacks it.
+    /// The command that starts the agent of a load host. It copies the program first if the host lacks it.
     pub fn command(&self, program: &Program) -> Command {
+        self.start(program, AGENT_COMMAND)
+    }
+
+    /// The command that starts the agent of a server host. It copies the program first if the host lacks it.
+    pub fn server_command(&self, program: &Program) -> Command {
+        self.start(program, SERVER_AGENT_COMMAND)
+    }
+
+    /// The name or address of the machine, without user and port, as ssh gets it.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    fn start(&self, program: &Program, agent: &str) -> Command {
         let ssh = std::env::var_os(SSH_VARIABLE).filter(|name| !name.is_empty());
         let mut command = Command::new(ssh.unwrap_or_else(|| "ssh".into()));
         command.args(OPTIONS);
@@ -119,7 +134,7 @@ impl SshTarget {
         if let Some(user) = &self.user {
             command.args(["-l", user]);
         }
-        command.arg("--").arg(&self.host).arg(program.start());
+        command.arg("--").arg(&self.host).arg(program.start(agent));
         command
     }
 }
@@ -154,7 +169,7 @@ impl Program {
 
     /// The shell command that makes sure that the host has this program and becomes its agent. It is one line without a
     /// backslash, and the whole script is in single quotes, so that every shell reads it in the same way.
-    fn start(&self) -> String {
+    fn start(&self, agent: &str) -> String {
         let Self { bytes, digest, version } = self;
         let (size, short) = (bytes.len(), &digest[..SHORT]);
         let script = format!(
@@ -171,7 +186,7 @@ impl Program {
              chmod 700 \"$t\"; said=$(\"$t\" --version 2>&1); \
              [ \"$said\" = \"deadheat {version}\" ] || {{ echo \"deadheat: foreign $(uname -sm): $said\"; exit 1; }}; \
              mv -f \"$t\" \"$f\" || refuse \"$f cannot be written\"; trap - EXIT; fi; \
-             echo \"deadheat: ready\"; exec \"$f\" {AGENT_COMMAND}"
+             echo \"deadheat: ready\"; exec \"$f\" {agent}"
         );
         format!("exec sh -c '{script}'")
     }
@@ -252,7 +267,7 @@ mod tests {
 
     #[test]
     fn every_shell_reads_the_script_in_the_same_way() {
-        let start = Program::of(b"program".to_vec(), "0.1.0").start();
+        let start = Program::of(b"program".to_vec(), "0.1.0").start(AGENT_COMMAND);
         let inner = start.strip_prefix("exec sh -c '").and_then(|rest| rest.strip_suffix('\'')).unwrap();
         assert!(!inner.contains(['\'', '\\', '\n', '!']), "{inner}");
         assert!(inner.contains("agents/0.1.0-") && inner.ends_with("exec \"$f\" agent"), "{inner}");

@@ -15,6 +15,7 @@ mod html;
 mod json;
 pub mod live;
 pub mod load;
+mod load_hosts;
 mod markdown;
 mod profile;
 mod style;

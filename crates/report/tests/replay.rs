@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::fixture::{Race, Racer, behind_a_cache, difference};
+use crate::fixture::{Race, Racer, behind_a_cache, difference, from_load_hosts};
 use deadheat_analysis::Report;
 use deadheat_analysis::compare::CompareDocument;
 use deadheat_analysis::compare::{CompareOptions, Named, loads, races};
@@ -133,6 +133,9 @@ fn fixtures(outputs: &mut Outputs) {
     let mut cached = three().record();
     behind_a_cache(&mut cached);
     race(outputs, "fixtures/behind-a-cache", &cached);
+    let mut from_hosts = three().record();
+    from_load_hosts(&mut from_hosts);
+    race(outputs, "fixtures/from-load-hosts", &from_hosts);
     let mut unlike = three().record();
     unlike.differences.push(difference("go", "$.count", "24", "25"));
     race(outputs, "fixtures/unlike", &unlike);

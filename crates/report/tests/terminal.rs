@@ -1,6 +1,6 @@
 //! The terminal output after a race, as golden files. To accept a change: `cargo insta review`, or `INSTA_UPDATE=always cargo test`.
 
-use crate::fixture::{Race, Racer, difference, joined};
+use crate::fixture::{Race, Racer, difference, from_load_hosts, joined};
 use deadheat_analysis::Report;
 use deadheat_record::{
     Axis, End, Experiment, ExternalReading, Finding, Function, Metric, Objective, PeakEnd, PeakSeen,
@@ -54,6 +54,20 @@ fn seven() -> Race {
 fn apart(a: f64, b: f64, noise: f64, epochs: usize, end: End) -> Race {
     let racers = vec![Racer::new("main", a), Racer::new("branch", b)];
     Race { noise: (noise, 0.02), epochs, end: Some(end), ..Race::of(racers) }
+}
+
+#[test]
+fn load_from_two_hosts() {
+    let mut record = two().record();
+    from_load_hosts(&mut record);
+    insta::assert_snapshot!(both(&record));
+    let report = Report::of(&record).unwrap();
+    insta::assert_snapshot!(markdown(&report));
+    let hostile = &mut record.epochs.last_mut().unwrap().load_hosts.as_mut().unwrap().hosts[0];
+    hostile.name = "\u{1b}[31m|<b>".into();
+    let report = Report::of(&record).unwrap();
+    assert!(!terminal::render(&report, &WIDE).contains('\u{1b}'));
+    assert!(!markdown(&report).contains("|<b>"), "{}", markdown(&report));
 }
 
 #[test]

@@ -12,7 +12,9 @@ use deadheat_load::{
     Address, Answer, ExchangeError, LoadSession, OpenError, Session, SessionConfig, TlsFailure, TlsSettings,
     exchange_tls,
 };
-use deadheat_record::{Finding, Plan};
+use deadheat_record::{Finding, LinkBandwidth, Plan};
+
+use crate::load_hosts::LoadHostsWork;
 
 /// Maximum size of a body, in bytes.
 const MAX_BODY: usize = 64 << 20;
@@ -88,6 +90,22 @@ pub trait LoadGenerator {
     /// For which share of the last slice a core of the machines that the load comes from stood still. None if the load comes from this machine, or
     /// nobody watches.
     fn stalled_share(&self) -> Option<f64> {
+        None
+    }
+
+    /// What the machines that the load comes from did since the last call. None if the load comes from this machine.
+    fn take_load_hosts(&self) -> Option<LoadHostsWork> {
+        None
+    }
+
+    /// Measures how many bytes per second the machines that the load comes from receive from a server that only sends, each machine alone and all
+    /// together. `config` has the server's address and the connections of each machine. None if the load comes from this machine.
+    fn bandwidth(&self, _config: &SessionConfig) -> Option<Result<LinkBandwidth, String>> {
+        None
+    }
+
+    /// The finding that a machine that the load comes from was lost, if one was.
+    fn lost(&self) -> Option<Finding> {
         None
     }
 }

@@ -7,10 +7,14 @@
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use deadheat_load::{Address, BodyRule, Expectation, NullConfig, NullServer, ServerIdentity, StatusRule};
-use deadheat_record::{Experiment, ScenarioPlan};
+use deadheat_load::{
+    Address, Backend, BodyRule, Expectation, NullConfig, NullServer, Prepared, Requests, ServerIdentity,
+    SessionConfig, StatusRule, request_bytes,
+};
+use deadheat_record::{Experiment, LinkBandwidth, ScenarioPlan};
 
 use crate::ask::with_causes;
 use crate::epoch::{EpochError, EpochRun};
@@ -28,6 +32,12 @@ const WARMUP: Duration = Duration::from_millis(300);
 const MEASURED: Duration = Duration::from_secs(1);
 /// Minimum length of the measurement.
 const SHORTEST: Duration = Duration::from_millis(100);
+/// Length of the bodies that show a network's bandwidth, in bytes, and the connections of each load host. With 20 ms to and fro, they still fill
+/// 1.6 Gbit/s. At 10 Mbit/s, what is on its way at the end takes 3 s more.
+const LARGE_BODY: usize = 256 * 1024;
+const LINK_CONNECTIONS: usize = 16;
+/// How long a connection and an answer may take in this measurement.
+const LINK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Interval between checks whether the server still runs.
 const GLANCE: Duration = Duration::from_millis(200);
 
@@ -85,6 +95,35 @@ pub(crate) fn measure(epoch_run: &EpochRun<'_>, parity: &Parity) -> Result<f64, 
     let measured = of_an_epoch.clamp(SHORTEST, MEASURED);
     slice(WARMUP.min(measured))?;
     slice(measured)?.rate_per_s().ok_or_else(|| "the null server gave no answer".into())
+}
+
+/// Measures the bandwidth between the load hosts and this machine while all contenders are frozen. None if the load comes from this machine.
+///
+/// # Errors
+/// The reason in words.
+pub(crate) fn bandwidth(epoch_run: &EpochRun<'_>) -> Result<Option<LinkBandwidth>, String> {
+    let (launcher, plan) = (epoch_run.launcher, epoch_run.launcher.plan);
+    let threads = plan.pinning.server_cpus.len().max(1);
+    let started = launcher.start_null(LARGE_BODY, threads).map_err(|error| error.to_string())?;
+    let bytes = request_bytes("GET", "/", "localhost", &[], b"").map_err(|error| error.to_string())?;
+    let request = Prepared { bytes, head: false, expect: Expectation::ANY };
+    let config = SessionConfig {
+        address: started.process.address().clone(),
+        tls: epoch_run.contract.tls().cloned(),
+        connections: LINK_CONNECTIONS,
+        max_connections: LINK_CONNECTIONS,
+        threads: plan.pinning.load_cpus.len().max(1),
+        cpus: plan.pinning.load_cpus.clone(),
+        spin: false,
+        backend: Backend::Auto,
+        requests: Arc::new(Requests::one(request)),
+        connect_timeout: LINK_TIMEOUT,
+        timeout: LINK_TIMEOUT,
+        sample_every: 0,
+        max_samples_per_slice: 0,
+        part: None,
+    };
+    launcher.generator.bandwidth(&config).transpose()
 }
 
 /// Makes requests that cost the generator the same work as in the race: it computes a digest if the race does.

@@ -9,11 +9,15 @@ use std::time::Duration;
 
 use deadheat_analysis::series::rate_per_s;
 use deadheat_load::{Prepared, Requests, Tally};
-use deadheat_record::{ContenderEpoch, Difference, Epoch, Plan, Replay, Round, ScenarioPlan, Slice};
+use deadheat_record::{
+    ContenderEpoch, Difference, Epoch, HistogramError, LoadHostsEpoch, Plan, Replay, Round, ScenarioPlan,
+    Slice,
+};
 
 use crate::ask::with_causes;
 use crate::events::{Event, Observer};
 use crate::launcher::{Launcher, ReadyContender, ResetError, Until, stop_all};
+use crate::load_hosts::LoadHostsReadings;
 use crate::loaded::{LoadError, LoadTotals, LoadedContender, Sent, SliceStart};
 use crate::parity::{Contract, Parity, ProbeTarget};
 use crate::readings::{ContenderReadings, slice_record};
@@ -95,6 +99,23 @@ pub(crate) struct PlayedSlice {
     pub tally: Tally,
     /// The slice as the record keeps it.
     pub slice: Slice,
+}
+
+/// A round that was played.
+pub(crate) struct PlayedRound {
+    /// Its slices, in the order in which they ran.
+    pub slices: Vec<PlayedSlice>,
+    /// What other programs and the hypervisor did to the machines.
+    pub seen: Disturbance,
+    /// Why it is left out, if a load host was silent.
+    pub silent: Option<String>,
+}
+
+/// What was measured in an epoch.
+struct Measured {
+    contenders: Vec<ContenderEpoch>,
+    rounds: Vec<Round>,
+    load_hosts: Option<LoadHostsEpoch>,
 }
 
 /// The contenders of an epoch, all up and frozen, with their answers.
@@ -275,8 +296,8 @@ impl EpochRun<'_> {
         let measured = self.measure(&mut loaded, &parity, started, observer);
         observer.event(&Event::Doing("stopping all contenders"));
         stop_all(contenders_of(loaded).collect());
-        let (contenders, rounds) = measured?;
-        Ok(self.record(started_unix_ms, started, contenders, rounds))
+        let Measured { contenders, rounds, load_hosts } = measured?;
+        Ok(Epoch { load_hosts, ..self.record(started_unix_ms, started, contenders, rounds) })
     }
 
     /// The record of this epoch, which ends now.
@@ -294,6 +315,7 @@ impl EpochRun<'_> {
             took_ns: (self.launcher.clock.now() - started).as_nanos() as u64,
             contenders,
             rounds,
+            load_hosts: None,
             findings: Vec::new(),
         }
     }
@@ -304,20 +326,23 @@ impl EpochRun<'_> {
         parity: &Parity,
         started: Duration,
         observer: &mut dyn Observer,
-    ) -> Result<(Vec<ContenderEpoch>, Vec<Round>), EpochError> {
+    ) -> Result<Measured, EpochError> {
         let mut warmups = self.warm_up(loaded, parity, observer)?;
         self.wake(loaded, parity, &mut warmups, observer)?;
         let (rounds, measured) = match self.scenario.shape.objective() {
             Some(objective) => self.search(loaded, &warmups, &objective, started, observer)?,
             None => self.rounds(loaded, started, observer)?,
         };
+        let failed = |error: HistogramError| EpochError::Failed(error.to_string());
+        let of_hosts: Vec<&LoadHostsReadings> = measured.iter().map(|one| &one.load_hosts).collect();
+        let load_hosts = LoadHostsReadings::epoch(&of_hosts).map_err(failed)?;
         let mut contenders = Vec::new();
         for (one, (warmup, measured)) in loaded.iter().zip(warmups.into_iter().zip(measured)) {
             self.check_answers(one, &measured.sum, parity)?;
             let part = measured.into_record(one, &warmup, self.scenario.shape.is_closed());
-            contenders.push(part.map_err(|error| EpochError::Failed(error.to_string()))?);
+            contenders.push(part.map_err(failed)?);
         }
-        Ok((contenders, rounds))
+        Ok(Measured { contenders, rounds, load_hosts })
     }
 
     /// Loads each contender in turn, in random order, for the length of its warm-up. Returns what each answered.
@@ -464,13 +489,14 @@ impl EpochRun<'_> {
         let mut rounds = Vec::new();
         let orders = schedule::rounds(&places, count, self.seed.rotate_left(17));
         for (index, order) in orders.iter().enumerate() {
-            let (played, seen) =
+            let PlayedRound { slices: played, seen, silent } =
                 self.round((loaded, &mut measured), (index, order), epoch_start, &mut |_, one, position| {
                     self.load(one, self.slice_start(index, position), epoch_start)
                 })?;
             let quantile = self.plan().highest_quantile(self.scenario);
-            let dropped =
-                dropped(&seen, quantile).or_else(|| stalled(played.iter().map(|one| &one.slice), quantile?));
+            let dropped = silent
+                .or_else(|| dropped(&seen, quantile))
+                .or_else(|| stalled(played.iter().map(|one| &one.slice), quantile?));
             let mut slices = Vec::new();
             for one in played {
                 measured[one.place].sum.add_if(one.tally, dropped.is_none());
@@ -516,7 +542,7 @@ impl EpochRun<'_> {
         (index, order): (usize, &[usize]),
         epoch_start: Duration,
         load: LoadSlice<'_>,
-    ) -> Result<(Vec<PlayedSlice>, Disturbance), EpochError> {
+    ) -> Result<PlayedRound, EpochError> {
         if index > 0 {
             let at = self.since(epoch_start);
             measured.iter_mut().zip(&*loaded).for_each(|(one, loaded)| one.between_rounds(loaded, at));
@@ -528,12 +554,21 @@ impl EpochRun<'_> {
         let before = self.watch.moment(self.with_services(&used_ns));
         // What happened before this round does not count.
         self.launcher.generator.disturbance();
-        let mut played = Vec::new();
+        self.launcher.generator.take_load_hosts();
+        let elsewhere = self.plan().load_from.is_some();
+        let (mut played, mut silent) = (Vec::new(), None);
         for &place in order {
             let one = &mut loaded[place];
             let (host, stalled) = (self.watch.host(), self.watch.stalled());
             let services_ns = self.services_ns();
+            let network = elsewhere.then(|| self.watch.network());
+            let thawed = self.launcher.clock.now();
             let slices = load(place, one, position)?;
+            let awake = self.launcher.clock.now() - thawed;
+            if let Some((work, network)) = self.launcher.generator.take_load_hosts().zip(network) {
+                silent = silent.or_else(|| work.silent());
+                measured[place].see_load_hosts(work, self.watch.network().since(&network), awake);
+            }
             let used_before_ns = mem::replace(&mut used_ns[place], one.runner.process.cpu_ns().0);
             let during_ns = used_ns[place].saturating_sub(used_before_ns);
             let cpu_ns = (slices.len() == 1).then_some(during_ns);
@@ -548,8 +583,12 @@ impl EpochRun<'_> {
                 PlayedSlice { place, tally, slice }
             }));
         }
+        if let Some(last) = order.last() {
+            measured[*last].load_hosts.end_round();
+        }
         let here = self.watch.between(&before, &self.watch.moment(self.with_services(&used_ns)));
-        Ok((played, here.or_worse(self.launcher.generator.disturbance())))
+        let seen = here.or_worse(self.launcher.generator.disturbance());
+        Ok(PlayedRound { slices: played, seen, silent })
     }
 
     /// Where the slices of round `index` begin, counted from 0. Recorded timing goes on where the round before ended, also across epochs, so

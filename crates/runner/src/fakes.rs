@@ -26,10 +26,11 @@ use deadheat_load::{
     Address, Answer, Behind, LoadSession, OpenError, Pacer, RatePiece, SessionConfig, SessionError,
     SliceOrder, Tally,
 };
-use deadheat_record::{Finding, Function, Plan, Stacks};
+use deadheat_record::{Bandwidth, ExternalReading, Finding, Function, LinkBandwidth, Plan, Stacks};
 use rustix::process::Pid;
 
 use crate::ask::{LoadGenerator, NoAnswer, Question};
+use crate::load_hosts::{LoadHostWork, LoadHostsWork};
 use crate::parity::ProbeFiles;
 
 /// The behaviour of a fake contender.
@@ -88,6 +89,12 @@ pub(crate) struct World {
     awake: RefCell<BTreeMap<String, bool>>,
     borne: RefCell<BTreeMap<String, usize>>,
     used_ns: RefCell<BTreeMap<String, u64>>,
+    /// The link to a load host, if the load comes from one.
+    pub link: Cell<Option<FakeLink>>,
+    /// The slice in which the load host is silent for 3 s.
+    pub silent_in_slice: Cell<Option<usize>>,
+    /// What the load host did since it was last asked for it.
+    work: RefCell<LoadHostWork>,
     /// Why stacks cannot be sampled; none if they can.
     pub unprofiled: RefCell<Option<ProfileError>>,
     /// CPU time of a contender when its profile began, by name.
@@ -117,6 +124,9 @@ impl World {
             awake: RefCell::default(),
             borne: RefCell::default(),
             used_ns: RefCell::default(),
+            link: Cell::new(None),
+            silent_in_slice: Cell::new(None),
+            work: RefCell::default(),
             unprofiled: RefCell::default(),
             profiled_ns: RefCell::default(),
             proc,
@@ -321,6 +331,17 @@ impl Drop for FakeProcess {
     }
 }
 
+/// The way to a load host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FakeLink {
+    /// How long a message to the host and its answer take.
+    pub round_trip: Duration,
+    /// What the host receives at most.
+    pub bytes_per_s: f64,
+    /// Bytes of an answer.
+    pub answer_bytes: u64,
+}
+
 /// The load generator.
 pub(crate) struct FakeGenerator(pub Rc<World>);
 
@@ -353,6 +374,19 @@ impl LoadGenerator for FakeGenerator {
         self.0.note(format!("open {name}"));
         self.0.note_request(&name, &config.requests.prepared()[0].bytes);
         Ok(Box::new(FakeSession { world: Rc::clone(&self.0), name, slices: 0 }))
+    }
+
+    fn take_load_hosts(&self) -> Option<LoadHostsWork> {
+        self.0.link.get()?;
+        let host = LoadHostWork { name: "a".into(), connections: 2, ..self.0.work.take() };
+        Some(LoadHostsWork { hosts: vec![host], start_skews: vec![] })
+    }
+
+    fn bandwidth(&self, config: &SessionConfig) -> Option<Result<LinkBandwidth, String>> {
+        let link = self.0.link.get()?;
+        self.0.note(format!("bandwidth of {}", self.0.at(&config.address).0));
+        let one = Bandwidth { payload_bytes_per_s: link.bytes_per_s, interface_bytes_per_s: None };
+        Some(Ok(LinkBandwidth { hosts: vec![one], together: one }))
     }
 }
 
@@ -390,6 +424,20 @@ impl LoadSession for FakeSession {
         // Requests that cannot be answered in time queue up, and their answers arrive after the last due time.
         let elapsed_ns = length_ns.max((due as f64 * service_ns) as u64);
         world.now.set(world.now.get() + Duration::from_nanos(elapsed_ns));
+        if let Some(link) = world.link.get() {
+            // The order travels there, and its results travel back.
+            world.now.set(world.now.get() + link.round_trip);
+            let mut work = world.work.borrow_mut();
+            work.share.requests += due;
+            work.share.bytes_read += due * link.answer_bytes;
+            work.share.loaded_ns += elapsed_ns;
+            work.round_trips.push(link.round_trip);
+            work.start_delays.push(Duration::from_micros(100));
+            if world.silent_in_slice.get() == Some(world.slices.get()) {
+                work.silence = Some(Duration::from_secs(3));
+            }
+            work.external = Some(ExternalReading { steal_share: 0.01, foreign_share: Some(0.02) });
+        }
         *world.used_ns.borrow_mut().entry(self.name.clone()).or_default() += (due as f64 * service_ns) as u64;
         let mut tally = Tally {
             due,

@@ -9,7 +9,7 @@ use deadheat_load::Tally;
 use deadheat_record::{BEYOND, Objective, PeakEnd, PeakSeen, Round, Slices, Trial, TrialEnd};
 use deadheat_stats::peak::{Outcome, Peak, PeakError, PeakSearch, PeakSettings};
 
-use crate::epoch::{EpochError, EpochRun, PlayedSlice, dropped, lost, stood_still};
+use crate::epoch::{EpochError, EpochRun, PlayedRound, PlayedSlice, dropped, lost, stood_still};
 use crate::events::{Event, Observer};
 use crate::loaded::{LoadTotals, LoadedContender, outcomes};
 use crate::readings::ContenderReadings;
@@ -66,7 +66,7 @@ impl EpochRun<'_> {
             }
             observer.event(&Event::Doing(&format!("looking for the peak: trial {}", rounds.len() + 1)));
             let order = schedule::shuffled(&open, schedule::derive_seed(self.seed, rounds.len(), 1));
-            let (played, seen) = self.round(
+            let PlayedRound { slices: played, seen, silent } = self.round(
                 (loaded, &mut measured),
                 (rounds.len(), &order),
                 epoch_start,
@@ -78,7 +78,7 @@ impl EpochRun<'_> {
                     Ok(vec![(start_ns, tally.map_err(|error| lost(&one.runner, &error))?)])
                 },
             )?;
-            let dropped = dropped(&seen, None);
+            let dropped = silent.or_else(|| dropped(&seen, None));
             let mut slices = Vec::new();
             for PlayedSlice { place, tally, mut slice } in played {
                 let Some(trial) = searches[place].next() else { continue };

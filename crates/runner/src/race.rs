@@ -13,7 +13,7 @@ use std::time::Duration;
 use deadheat_analysis::judge::{AskError, Judge};
 use deadheat_load::Tally;
 use deadheat_record::{
-    Difference, End, Epoch, Experiment, Finding, Handicap, Journal, LaterCeiling, Line, Pilot,
+    Difference, End, Epoch, Experiment, Finding, Handicap, Journal, LaterCeiling, Line, LinkBandwidth, Pilot,
     PilotContender, Plan, Record, ScenarioPlan, WriteError,
 };
 use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
@@ -145,6 +145,16 @@ impl Race<'_> {
     /// # Errors
     /// When something fails that no contender caused. The journal keeps everything measured until then.
     pub fn go(&mut self) -> Result<Finish, RaceError> {
+        let finish = self.run();
+        if finish.is_err()
+            && let Some(finding) = self.place.generator.lost()
+        {
+            self.note(None, finding)?;
+        }
+        finish
+    }
+
+    fn run(&mut self) -> Result<Finish, RaceError> {
         let pause_at = self.pause_after.map(|time| self.place.clock.now().saturating_add(time));
         let plan = self.record.plan.clone();
         if plan.scenarios.iter().all(|one| self.record.end_of(&one.name).is_some()) {
@@ -356,6 +366,7 @@ impl Race<'_> {
         self.give_way_to(&ready, run)?;
         self.note_encodings(&ready, run)?;
         let ceiling_rps = self.ceiling(&epoch_run, &ready)?;
+        let link = self.bandwidth(&epoch_run)?;
         let (mut loaded, _) = epoch_run.open_all(ready)?;
         // A configured warm-up needs no windows. It runs once, for the values that need a warm contender.
         let (window, windows) = match method.pilot_ns {
@@ -367,8 +378,15 @@ impl Race<'_> {
         let contenders = contenders?;
         if method.pilot_ns == 0 {
             let (scenario, warmup_ns) = (run.scenario.name.clone(), method.warmup_ns.0);
-            let pilot =
-                Pilot { scenario, window_ns: 0, contenders, warmup_ns, ceiling_rps, later_ceilings: vec![] };
+            let pilot = Pilot {
+                scenario,
+                window_ns: 0,
+                contenders,
+                warmup_ns,
+                ceiling_rps,
+                link,
+                later_ceilings: vec![],
+            };
             return Ok(self.write(Line::Pilot(pilot))?);
         }
         let cuts: Vec<f64> =
@@ -380,7 +398,8 @@ impl Race<'_> {
         let scenario = run.scenario.name.clone();
         self.observer.event(&Event::Pilot { scenario: &scenario, warmup: Duration::from_nanos(warmup_ns) });
         let window_ns = window.as_nanos() as u64;
-        let pilot = Pilot { scenario, window_ns, contenders, warmup_ns, ceiling_rps, later_ceilings: vec![] };
+        let pilot =
+            Pilot { scenario, window_ns, contenders, warmup_ns, ceiling_rps, link, later_ceilings: vec![] };
         Ok(self.write(Line::Pilot(pilot))?)
     }
 
@@ -446,13 +465,14 @@ impl Race<'_> {
         let epoch_run = run.epoch_run(racing, Duration::ZERO, 0, seed);
         let ready = epoch_run.start_all("ceiling", "before going on", self.observer)?;
         self.give_way_to(&ready, run)?;
-        let measured = self.ceiling(&epoch_run, &ready);
+        let measured =
+            self.ceiling(&epoch_run, &ready).and_then(|rps| Ok((rps, self.bandwidth(&epoch_run)?)));
         stop_all(ready.runners);
-        let ceiling_rps = measured?;
+        let (ceiling_rps, link) = measured?;
         if (self.stopped)() {
             return Err(EpochError::Interrupted.into());
         }
-        let ceiling = LaterCeiling { unix_ms: self.place.clock.unix_ms(), ceiling_rps };
+        let ceiling = LaterCeiling { unix_ms: self.place.clock.unix_ms(), ceiling_rps, link };
         Ok(self.write(Line::Ceiling { scenario: run.scenario.name.clone(), ceiling })?)
     }
 
@@ -493,6 +513,29 @@ impl Race<'_> {
                     "ceiling-unknown",
                     format!("the generator's ceiling could not be measured: {reason}"),
                     "free what it lacks (open files, memory), and race again",
+                );
+                self.note(Some(&epoch_run.scenario.name), finding)?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Measures the bandwidth between the load hosts and this machine while all contenders are frozen. None if the load comes from this machine.
+    fn bandwidth(&mut self, epoch_run: &EpochRun<'_>) -> Result<Option<LinkBandwidth>, RaceError> {
+        if self.record.plan.load_from.is_none() {
+            return Ok(None);
+        }
+        self.observer.event(&Event::Doing("measuring the bandwidth of the network"));
+        match ceiling::bandwidth(epoch_run) {
+            Ok(link) => Ok(link),
+            Err(_) if (self.stopped)() => Ok(None),
+            Err(reason) => {
+                let finding = Finding::warn(
+                    "link-unknown",
+                    format!(
+                        "the bandwidth between load hosts and contenders could not be measured: {reason}"
+                    ),
+                    "repair what the message names, and race again",
                 );
                 self.note(Some(&epoch_run.scenario.name), finding)?;
                 Ok(None)

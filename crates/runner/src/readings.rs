@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use deadheat_load::Tally;
 use deadheat_record::{
-    ContenderEpoch, EncodedHistogram, HistogramError, HostReading, PeakSeen, Slice, Throttling, Usage,
+    ContenderEpoch, EncodedHistogram, HistogramError, HostReading, NetworkReading, PeakSeen, Slice,
+    Throttling, Usage,
 };
 use hdrhistogram::Histogram;
 
+use crate::load_hosts::{LoadHostsReadings, LoadHostsWork};
 use crate::loaded::{LoadTotals, LoadedContender, outcomes};
 use deadheat_host::cgroup::throttle::Groups;
 use deadheat_host::monitor::Monitor;
@@ -21,6 +23,12 @@ pub(crate) struct ContenderReadings {
     pub sum: LoadTotals,
     /// The result of a peak search, if there was one.
     pub peak: Option<PeakSeen>,
+    /// What the load hosts did; empty if the load comes from this machine.
+    pub load_hosts: LoadHostsReadings,
+    /// Counters of this machine's network, if the load comes from other machines.
+    network: Option<NetworkReading>,
+    /// Time for which the contender was not frozen, if the load comes from other machines.
+    awake: Option<Duration>,
     meter: Meter,
     usage: Usage,
     services_ns: Option<u64>,
@@ -37,6 +45,9 @@ impl ContenderReadings {
         Self {
             sum: LoadTotals::new(),
             peak: None,
+            load_hosts: LoadHostsReadings::default(),
+            network: None,
+            awake: None,
             meter: Meter::begin(running, at),
             usage: Usage::default(),
             services_ns: None,
@@ -49,6 +60,13 @@ impl ContenderReadings {
     /// Adds what the machine counted during a slice.
     pub(crate) fn see_host(&mut self, during: HostReading) {
         self.host = Some(self.host.map_or(during, |sum| sum.plus(&during)));
+    }
+
+    /// Adds what the load hosts did in a slice, the counters of this machine's network during it, and the time for which the contender was not frozen.
+    pub(crate) fn see_load_hosts(&mut self, work: LoadHostsWork, network: NetworkReading, awake: Duration) {
+        self.load_hosts.add(work);
+        self.network = Some(self.network.map_or(network, |sum| sum.plus(&network)));
+        self.awake = Some(self.awake.unwrap_or_default() + awake);
     }
 
     /// Adds the CPU time of the services, from their totals before and after a slice.
@@ -101,6 +119,9 @@ impl ContenderReadings {
             usage: self.usage,
             host: self.host.unwrap_or_default(),
             throttled: self.throttled,
+            load_hosts: self.load_hosts.shares(),
+            network: self.network,
+            awake_ns: self.awake.map(|time| time.as_nanos() as u64),
             peak: self.peak,
             measured: None,
             measured_step: None,

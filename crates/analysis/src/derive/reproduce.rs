@@ -22,6 +22,16 @@ pub(crate) fn command(plan: &Plan) -> String {
             words.option(option, &list(cpus.iter().map(usize::to_string)));
         }
     }
+    if let Some(host) = &plan.server_host {
+        words.option("--server-host", &host.host);
+        words.option("--send", &host.sent.display().to_string());
+        if host.sent_ignored {
+            words.word("--send-ignored");
+        }
+        if let Some(build) = &host.build {
+            words.option("--build", build);
+        }
+    }
     if let Some(from) = &plan.load_from {
         from.hosts.iter().for_each(|host| words.option("--load-host", host));
         words.option("--server-address", &from.server_address.to_string());
@@ -78,7 +88,9 @@ fn method(plan: &Plan, words: &mut Words) {
 }
 
 fn study(plan: &Plan, words: &mut Words) {
-    words.word(&plan.folder.display().to_string());
+    // The plan's own path is the one on the server host.
+    let typed = plan.server_host.as_ref().and_then(|host| Some(host.sent.join(host.study.as_ref()?)));
+    words.word(&typed.as_ref().unwrap_or(&plan.folder).display().to_string());
     match revisions(plan) {
         Some((base, head)) => {
             words.option("--git", &range(base, head));

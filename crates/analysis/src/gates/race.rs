@@ -4,6 +4,7 @@
 //! shown. A gate reads nothing but the record, so that a later report has the same findings.
 
 mod generator;
+mod link;
 mod metrics;
 mod scenario;
 mod scene;

@@ -570,9 +570,68 @@ pub static RETRANSMITS: Gate = Gate {
         invalid: "",
         remedies: &[
             "on one machine, only overload loses packets: lower the number of connections, and stop other network traffic",
+            "the network between load hosts and contenders loses packets: lower the load, stop other traffic, and look for a bad cable or a slow switch",
         ],
     }),
     ..Gate::new("retransmits", 0.0, NEVER)
+};
+
+/// `link-saturated`.
+pub static LINK_SATURATED: Gate = Gate {
+    race: Some(GateText {
+        warns: "load hosts: in an epoch, a contender's requests or answers took over {warn} of the bandwidth that deadheat measured between load hosts and contenders",
+        invalid: "over {invalid}",
+        remedies: &[
+            "the network may be the limit, and not the contender: use a faster network, smaller answers, or a lower rate",
+        ],
+    }),
+    ..Gate::new("link-saturated", 0.5, 0.7)
+};
+
+/// `dropped-packets`.
+pub static DROPPED_PACKETS: Gate = Gate {
+    race: Some(GateText {
+        warns: "load hosts: the network interfaces of a load host or of the contenders' machine dropped over {warn} of their packets",
+        invalid: "",
+        remedies: &[
+            "lower the load, or give the interface longer queues (`ethtool -G`); `ip -s link` shows which interface it is",
+        ],
+    }),
+    ..Gate::new("dropped-packets", 0.0001, NEVER)
+};
+
+/// `softirq`.
+pub static SOFTIRQ: Gate = Gate {
+    race: Some(GateText {
+        warns: "load hosts: the kernel of a load host or of the contenders' machine used over {warn} of all processors' time for packets and other deferred interrupts (softirq)",
+        invalid: "",
+        remedies: &[
+            "the kernel's work for the network may be the limit: spread it over more cores (receive queues, RPS), or lower the load",
+        ],
+    }),
+    ..Gate::new("softirq", 0.3, NEVER)
+};
+
+/// `late-start`.
+pub static LATE_START: Gate = Gate {
+    race: Some(GateText {
+        warns: "load hosts: the p99 of how late they begin slices, or of how far apart, is over {warn} of a slice",
+        invalid: "",
+        remedies: &[
+            "stop other programs on the load hosts and other traffic to them, or race with a longer --slice",
+        ],
+    }),
+    ..Gate::new("late-start", 0.05, NEVER)
+};
+
+/// `idle-between-slices`.
+pub static IDLE_BETWEEN_SLICES: Gate = Gate {
+    race: Some(GateText {
+        warns: "load hosts: a contender was not loaded for over {warn} of the time for which it was not frozen, because orders and results were on their way",
+        invalid: "",
+        remedies: &["race with a longer --slice, or from load hosts with a shorter round trip"],
+    }),
+    ..Gate::new("idle-between-slices", 0.1, NEVER)
 };
 
 /// `swap`.
@@ -1234,7 +1293,7 @@ pub static ONE_RUN_EACH: Gate = Gate {
 };
 
 /// All of them, in the order in which the book lists them.
-pub static GATES: [&Gate; 91] = [
+pub static GATES: [&Gate; 96] = [
     &NOT_PINNED,
     &PROCESSORS_SLEEP,
     &FEW_EPOCHS,
@@ -1265,6 +1324,11 @@ pub static GATES: [&Gate; 91] = [
     &FROZEN_BY_SIGNAL,
     &LISTEN_OVERFLOWS,
     &RETRANSMITS,
+    &LINK_SATURATED,
+    &DROPPED_PACKETS,
+    &SOFTIRQ,
+    &LATE_START,
+    &IDLE_BETWEEN_SLICES,
     &SWAP,
     &PEAK_NOT_FOUND,
     &METRIC_UNAVAILABLE,

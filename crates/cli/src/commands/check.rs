@@ -1,5 +1,7 @@
 //! `deadheat check`: checks parity only.
 
+use std::ffi::OsString;
+
 use deadheat_host::LocalHost;
 use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::clock::SystemClock;
@@ -13,11 +15,19 @@ use super::race::{prepared, probe_files, tell_leftovers};
 use crate::console::{Console, lines_plain};
 use crate::flags::CheckFlags;
 use crate::interrupt::Interrupt;
+use crate::server_host;
 use deadheat_study::file as study;
 use deadheat_study::plan::{self, Purpose};
 
 /// Starts every contender once, compares all answers and reports differences. The exit status is 1 if there are any.
-pub(crate) fn check(flags: &CheckFlags, console: &mut Console) -> Result<u8, Failure> {
+pub(crate) fn check(
+    flags: &CheckFlags,
+    arguments: &[OsString],
+    console: &mut Console,
+) -> Result<u8, Failure> {
+    if let Some(host) = &flags.server.server_host {
+        return server_host::check(flags, host, arguments, console);
+    }
     raise_open_files()?;
     let study = study::load(&flags.study)?;
     let (run, hierarchy) = (RunId::current(), Hierarchy::detect());

@@ -1,5 +1,6 @@
 //! `deadheat doctor`: checks whether this machine is fit for measuring, and how small a difference it can detect.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,7 @@ use crate::flags::DoctorFlags;
 use crate::flags::Output;
 use crate::folder::Folder;
 use crate::interrupt::Interrupt;
+use crate::server_host;
 use deadheat_study::plan::{self, Topology};
 
 const INTERRUPTED: u8 = 130;
@@ -30,11 +32,18 @@ const INTERRUPTED: u8 = 130;
 const WATCHED: Duration = Duration::from_secs(1);
 
 /// Examines the machine and shows the result.
-pub(crate) fn doctor(flags: &DoctorFlags, console: &mut Console) -> Result<u8, Failure> {
+pub(crate) fn doctor(
+    flags: &DoctorFlags,
+    arguments: &[OsString],
+    console: &mut Console,
+) -> Result<u8, Failure> {
+    flags.own_server()?;
+    if let Some(host) = &flags.server.server_host {
+        return server_host::doctor(flags, host, arguments, console);
+    }
     if flags.json == Some(Output::Standard) {
         console.keep_output_for_data();
     }
-    flags.own_server()?;
     let topology = Topology::of_machine();
     topology.divide(flags.machine.server_cpus.as_ref(), flags.machine.load_cpus.as_ref())?;
     if let Some(Output::File(path)) = &flags.json {

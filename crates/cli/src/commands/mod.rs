@@ -15,13 +15,15 @@ mod report;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::keeper;
+use deadheat_remote::server_host::{self, RELAY_COMMAND, SERVER_AGENT_COMMAND};
 use deadheat_remote::{AGENT_COMMAND, AgentEnd, serve};
 use deadheat_runner::ceiling;
+use deadheat_study::plan::Places;
 
 pub(crate) use audit::audit;
 pub(crate) use check::check;
@@ -31,10 +33,11 @@ pub(crate) use failure::Failure;
 pub(crate) use init::init;
 pub(crate) use load::load;
 pub(crate) use null::null;
-pub(crate) use race::race;
+pub(crate) use output::keep_for_data;
+pub(crate) use race::{concluded, is_over, make_ignored, race, writable};
 pub(crate) use report::report;
 
-/// The hidden commands with which the program starts itself as keeper, stage, null server and agent. `None` for other commands.
+/// The hidden commands with which the program starts itself as keeper, stage, null server, agent and stand-in for ssh. `None` for other commands.
 pub(crate) fn internal(arguments: &[OsString]) -> Option<u8> {
     let (first, rest) = arguments.split_first()?;
     if first == keeper::KEEPER_COMMAND {
@@ -44,7 +47,22 @@ pub(crate) fn internal(arguments: &[OsString]) -> Option<u8> {
         return Some(ceiling::serve(rest));
     }
     if first == AGENT_COMMAND && rest.is_empty() {
-        return Some(agent());
+        return Some(agent(|input, output| serve(input, output, env!("CARGO_PKG_VERSION"))));
+    }
+    if first == SERVER_AGENT_COMMAND && rest.is_empty() {
+        return Some(agent(|input, output| {
+            let Some(cache) = Places::of_process().cache else {
+                return AgentEnd::Failed("HOME is not set, so there is no place for a work folder".into());
+            };
+            let parent = cache.join("deadheat").join("races");
+            server_host::serve(input, output, env!("CARGO_PKG_VERSION"), &parent)
+        }));
+    }
+    if first == RELAY_COMMAND {
+        return Some(server_host::relay::relay(rest).unwrap_or_else(|error| {
+            let _ = writeln!(io::stderr().lock(), "deadheat relay: {error}");
+            255
+        }));
     }
     if first == keeper::STAGE_COMMAND {
         let error = keeper::stage(rest);
@@ -55,8 +73,8 @@ pub(crate) fn internal(arguments: &[OsString]) -> Option<u8> {
     None
 }
 
-/// Carries load on this machine, as the other side of standard input and output says. When it returns, the process ends.
-fn agent() -> u8 {
+/// Does on this machine what the other side of standard input and output says. When it returns, the process ends.
+fn agent(serve: impl FnOnce(OwnedFd, File) -> AgentEnd) -> u8 {
     // Each connection needs one open file. If the limit stays too low, opening the connections fails, and the agent reports it.
     let _ = raise_open_files();
     let pipes = io::stdin().as_fd().try_clone_to_owned().and_then(|input| {
@@ -64,7 +82,7 @@ fn agent() -> u8 {
         Ok((input, File::from(io::stdout().as_fd().try_clone_to_owned()?)))
     });
     let end = match pipes {
-        Ok((input, output)) => serve(input, output, env!("CARGO_PKG_VERSION")),
+        Ok((input, output)) => serve(input, output),
         Err(error) => AgentEnd::Failed(error.to_string()),
     };
     match end {

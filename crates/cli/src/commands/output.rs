@@ -15,7 +15,7 @@ use deadheat_study::choices::UsageError;
 ///
 /// # Errors
 /// Both outputs need it.
-pub(super) fn keep_for_data(
+pub(crate) fn keep_for_data(
     outputs: [(&str, Option<&Output>); 2],
     console: &mut Console,
 ) -> Result<(), UsageError> {

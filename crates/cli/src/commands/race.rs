@@ -1,5 +1,6 @@
 //! `deadheat race`: a study, commands, or a record to resume.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use deadheat_host::facts::machine;
 use deadheat_host::monitor::awake::usual_cpu_latency_us;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::{RunId, leftovers};
-use deadheat_record::{Finding, Journal, Line, LoadFrom, Plan, Record, Severity, VerdictWord};
+use deadheat_record::{Contender, Finding, Journal, Line, LoadFrom, Plan, Record, Severity, VerdictWord};
 use deadheat_report::terminal;
 use deadheat_runner::{Finish, LoadGenerator, LocalGenerator, Place, ProbeFiles, Race, RaceError};
 use jiff::Zoned;
@@ -26,19 +27,23 @@ use super::output::{keep_for_data, write};
 use crate::console::{Console, lines_plain};
 use crate::elsewhere::{Elsewhere, reach};
 use crate::flags::Output;
-use crate::flags::{Input, RaceFlags};
+use crate::flags::{Controlled, Input, RaceFlags};
 use crate::interrupt::Interrupt;
 use crate::live::{Live, Shown, logs_beside};
+use crate::server_host;
 use deadheat_study::choices::{Choices, UsageError};
 use deadheat_study::file::{self as study, Study};
 use deadheat_study::git::{Checkouts, remove_leftovers, revisions};
-use deadheat_study::plan::{self, Places, Purpose, Resolved, Setting, Topology, record_path, resolve};
+use deadheat_study::plan::{self, AdHoc, Places, Purpose, Resolved, Setting, Topology, record_path, resolve};
 use deadheat_study::prepare::{self, BUILD_LIMIT, Changed, PrepareError, Prepared};
 use deadheat_study::{rows, traffic};
 
-/// Races and shows the result.
-pub(crate) fn race(flags: &RaceFlags, console: &mut Console) -> Result<u8, Failure> {
-    Ok(run(flags, console)?.0)
+/// Races and shows the result. `arguments` is the command line of `flags`.
+pub(crate) fn race(flags: &RaceFlags, arguments: &[OsString], console: &mut Console) -> Result<u8, Failure> {
+    match server_host::of_race(flags)? {
+        Some(host) => server_host::race(flags, &host, arguments, console),
+        None => Ok(run(flags, console)?.0),
+    }
 }
 
 /// Races and shows the result. Returns the exit status, the record and its path.
@@ -47,12 +52,24 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     raise_open_files()?;
     let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
     let host = LocalHost { run: &run, hierarchy: &hierarchy };
+    let mut leavings = Leavings::default();
     let stage = match flags.input()? {
-        Input::Study(path) => begun(study::load(&path)?, flags, console, &host)?,
-        Input::AdHoc(ad_hoc) => {
-            begun(plan::study_of(&ad_hoc, &std::env::current_dir()?)?, flags, console, &host)?
+        Input::Study(path) => {
+            let study = study::load(&path)?;
+            leavings.note(flags, &study);
+            begun(study, flags, console, &host)?
         }
-        Input::Resume(path) => resumed(&path, &flags.fail_if, console, &host, &mut None)?,
+        Input::AdHoc(ad_hoc) => {
+            let study = plan::study_of(&ad_hoc, &std::env::current_dir()?)?;
+            leavings.note(flags, &study);
+            begun(study, flags, console, &host)?
+        }
+        Input::Resume(path) => {
+            if let Some(controlled) = &flags.controlled {
+                leavings.0 = prepared_again(&path, controlled, console, &host)?;
+            }
+            resumed(&path, &flags.fail_if, console, &host, &mut None)?
+        }
     };
     let json = match &flags.json {
         Some(Output::File(path)) => Some(writable(path, "--json")?),
@@ -62,10 +79,12 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
         writable(path, "--html")?;
     }
     let path = stage.journal.path().to_owned();
-    console.note(&format!("record: {}", lines_plain(&path.display().to_string())));
+    let named = flags.controlled.as_ref().map_or(&path, |controlled| &controlled.record);
+    console.note(&format!("record: {}", lines_plain(&named.display().to_string())));
     let mut live = Live::new(&stage.record, console.progress, console.live, json.clone());
     let names = stage.record.plan.contenders.iter().map(|one| one.name.clone()).collect();
     let stopped = || stage.interrupt.asked();
+    let telling = stage.elsewhere.as_ref().and_then(|elsewhere| elsewhere.tell_trouble(live.speaker()));
     let mut shown = Shown { live: &mut live, names };
     let generator: &dyn LoadGenerator = match &stage.elsewhere {
         None => &LocalGenerator,
@@ -82,14 +101,33 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     };
     let finish = race.go();
     let record = race.record;
+    drop(telling);
     let trouble = live.finish();
-    let finish = finish.map_err(|error| lost_or(stage.elsewhere.as_ref(), error, &path))?;
-    let mut report = Report::of(&record)?;
+    let finish = finish.map_err(|error| lost_or(stage.elsewhere.as_ref(), error, named))?;
+    if flags.controlled.is_some() {
+        // The controlling side has the record, and shows the result.
+        return Ok((server_host::status_of(&finish), record, path));
+    }
+    let status = concluded(flags, &record, &finish, trouble, &path, console)?;
+    Ok((status, record, path))
+}
+
+/// Shows the result of a race whose record is at this path, and writes what was asked for. Returns the exit status. `trouble` is why the `--json` file
+/// could not be updated during the race.
+pub(crate) fn concluded(
+    flags: &RaceFlags,
+    record: &Record,
+    finish: &Finish,
+    trouble: Option<String>,
+    path: &Path,
+    console: &Console,
+) -> Result<u8, Failure> {
+    let mut report = Report::of(record)?;
     console.result(&terminal::render(&report, &console.output));
     report.conditions = told(&report, &flags.fail_if, console);
     let asked = status_of(&report.conditions);
     written(flags, &report, console)?;
-    if let Some(trouble) = trouble.filter(|_| json.is_some()) {
+    if let Some(trouble) = trouble {
         console.note(&lines_plain(&format!(
             "note: deadheat could not update the JSON file during the race: {trouble}"
         )));
@@ -103,7 +141,64 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
         let path = lines_plain(&path.display().to_string());
         console.note(&format!("{word}; continue with: deadheat race --resume {path}"));
     }
-    Ok((status(&finish, &report).max(asked), record, path))
+    Ok(status(finish, &report).max(asked))
+}
+
+/// What a race that was sent to this machine makes outside the folder of what was sent. Dropping it removes that. Empty for any other race.
+#[derive(Default)]
+struct Leavings(Vec<PathBuf>);
+
+impl Leavings {
+    /// Notes the folders of this study.
+    fn note(&mut self, flags: &RaceFlags, study: &Study) {
+        if flags.controlled.is_some() {
+            let places = Places::of_process();
+            let work = places.work(study);
+            let dataset = places.dataset(study, &work);
+            self.0.extend(dataset.and_then(|file| file.parent().map(Path::to_path_buf)));
+            self.0.push(work);
+        }
+    }
+}
+
+impl Drop for Leavings {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|folder| drop(fs::remove_dir_all(folder)));
+    }
+}
+
+/// Makes the dataset and the builds of a record once more: with the folder that was sent, they went from this machine when the race ended. Returns the
+/// folders that the race makes.
+fn prepared_again(
+    path: &Path,
+    controlled: &Controlled,
+    console: &Console,
+    host: &LocalHost<'_>,
+) -> Result<Vec<PathBuf>, Failure> {
+    let mut plan = deadheat_record::read(path)?.plan;
+    let dataset = plan.dataset.as_ref().and_then(|file| file.parent().map(Path::to_path_buf));
+    let folders = dataset.into_iter().chain([plan.work.clone()]).collect();
+    let study = match &controlled.server_host.study {
+        Some(study) => study::load(&Path::new(".").join(study))?,
+        None => {
+            let raced: Vec<&Contender> = plan.contenders.iter().filter(|one| !one.control).collect();
+            let ad_hoc = AdHoc {
+                commands: raced.iter().map(|one| one.command.clone()).collect(),
+                names: raced.iter().map(|one| one.name.clone()).collect(),
+                build: controlled.server_host.build.clone(),
+                path: "/".into(),
+                method: "GET".into(),
+                ..AdHoc::default()
+            };
+            plan::study_of(&ad_hoc, &plan.folder)?
+        }
+    };
+    let interrupt = Interrupt::listen()?;
+    let mut tell = |line: &str| console.note(&lines_plain(line));
+    let run =
+        |name: &str, command: &ShellCommand, limit| host.run(name, command, limit, &|| interrupt.asked());
+    prepare::prepare(&study, &mut plan, &run, BUILD_LIMIT, &mut tell)?;
+    Ok(folders)
 }
 
 /// The failure of a race. If a load host was lost, the race can be continued.
@@ -225,6 +320,7 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
         // The end of a budget spends all of alpha, and an attempt leaves the rest of it to the next one.
         resolved.plan.method.budget_ns = None;
     }
+    resolved.plan.server_host = flags.controlled.as_ref().map(|controlled| controlled.server_host.clone());
     askable(&resolved.plan, &flags.fail_if)?;
     reachable(&resolved.plan, &flags.fail_if)?;
     for (name, why) in &resolved.plan.skipped {
@@ -248,6 +344,9 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
     let files = probe_files(&resolved.plan)?;
     let left = tell_leftovers(host.hierarchy, console);
     let elsewhere = reach(&resolved.plan, &interrupt, console)?;
+    if let Some(elsewhere) = &elsewhere {
+        resolved.findings.extend(plan::lengthen_slices(&mut resolved.plan, elsewhere.order_cost()));
+    }
     let journal = create(path, chosen.is_some())?;
     let mut stage = begin(resolved.plan, journal, files, interrupt, host, (elsewhere, checkouts))?;
     let skipped = |finding: &Finding| finding.code == "skipped";
@@ -394,7 +493,7 @@ pub(super) fn tell_leftovers(hierarchy: &Hierarchy, console: &Console) -> Vec<Fi
 
 /// Makes the folder of records, with a file that tells git to ignore all of it. A folder that exists stays as it is. If the folder cannot be made,
 /// writing the record reports why.
-fn make_ignored(folder: &Path) {
+pub(crate) fn make_ignored(folder: &Path) {
     if fs::create_dir(folder).is_ok() {
         let _ = fs::write(folder.join(".gitignore"), "*\n");
     }
@@ -501,7 +600,7 @@ fn checkouts_of(
 }
 
 /// Whether every scenario has ended.
-fn is_over(record: &Record) -> bool {
+pub(crate) fn is_over(record: &Record) -> bool {
     record.plan.scenarios.iter().all(|one| record.end_of(&one.name).is_some())
 }
 
@@ -569,7 +668,7 @@ fn is_journal(path: &Path) -> bool {
 }
 
 /// Checks before a race that the file is writable, so that the race is not run in vain.
-pub(super) fn writable(path: &Path, option: &'static str) -> Result<PathBuf, Failure> {
+pub(crate) fn writable(path: &Path, option: &'static str) -> Result<PathBuf, Failure> {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let test = folder.join(format!(".deadheat-{}.tmp", std::process::id()));
     std::fs::write(&test, "").and_then(|()| std::fs::remove_file(&test)).map_err(|source| Failure::File {

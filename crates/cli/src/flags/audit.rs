@@ -64,6 +64,7 @@ impl AuditFlags {
             resume: None,
             pause_after: None,
             attempt: None,
+            controlled: None,
             fail_if: Vec::new(),
             allow_target: Vec::new(),
         }

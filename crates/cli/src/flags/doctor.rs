@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Output;
 use super::input::requested;
+use super::{Output, ServerHostFlags};
 use deadheat_study::choices::{MachineChoices, UsageError};
 use deadheat_study::plan::AdHoc;
 use deadheat_study::values;
@@ -47,6 +47,8 @@ pub(crate) struct DoctorFlags {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) machine: MachineChoices,
+    #[command(flatten)]
+    pub(crate) server: ServerHostFlags,
     /// Write the result as JSON; `-` for standard output
     #[arg(long, value_name = "FILE", value_parser = Output::parse, help_heading = "Output")]
     pub(crate) json: Option<Output>,

@@ -24,6 +24,7 @@ use super::show::{Goal, Show};
 use super::target::first_that_answers;
 use super::wire::Wire;
 use crate::interrupt::{Interrupt, unless};
+use crate::trouble::Trouble;
 use deadheat_study::choices::UsageError;
 
 /// The interval of checks for Ctrl-C. Progress is redrawn after every second check.
@@ -292,7 +293,7 @@ fn watched(
     let (stop, progress) = session.handles();
     let mut trouble = match session {
         Carrier::Here(_) => None,
-        Carrier::There(_, hosts) => Some(Trouble::with(Arc::clone(hosts))),
+        Carrier::There(_, hosts) => Some(Trouble::with(Arc::clone(hosts), "the load ends")),
     };
     let (watcher, begun) = (std::thread::current(), Instant::now());
     show.begin(goal, &progress, begun);
@@ -310,7 +311,7 @@ fn watched(
                 show.ends();
             }
             if let Some(trouble) = &mut trouble {
-                trouble.tell(show);
+                tell(trouble, show);
             }
             show.glance(Instant::now());
             if !slice.is_finished() {
@@ -319,44 +320,19 @@ fn watched(
         }
         // A slice ends soon after a host is lost.
         if let Some(trouble) = &mut trouble {
-            trouble.tell(show);
+            tell(trouble, show);
         }
         // A panic of that thread is reported as a lost worker.
         slice.join().unwrap_or(Err(SessionError::WorkerLost))
     })
 }
 
-/// Tells the user once that a load host is silent, and once that it is lost.
-struct Trouble {
-    hosts: Arc<LoadHosts>,
-    silent: Vec<String>,
-    lost: usize,
-}
-
-impl Trouble {
-    fn with(hosts: Arc<LoadHosts>) -> Self {
-        Self { hosts, silent: Vec::new(), lost: 0 }
-    }
-
-    fn tell(&mut self, show: &mut Show) {
-        let lost = self.hosts.lost();
-        for error in lost.iter().skip(self.lost) {
-            show.say(&format!("{error}; the load ends"));
-        }
-        if self.lost == 0 && !lost.is_empty() {
-            show.ends();
-        }
-        self.lost = lost.len();
-        let deadline_s = self.hosts.deadline().as_secs();
-        for (name, silence) in self.hosts.silent() {
-            if self.lost == 0 && !self.silent.iter().any(|one| one == name) {
-                let silent_s = silence.as_secs_f64();
-                show.say(&format!(
-                    "nothing was heard from load host {name} for {silent_s:.1} s; after {deadline_s} s it counts as lost"
-                ));
-                self.silent.push(name.to_owned());
-            }
-        }
+/// Shows what is wrong with load hosts.
+fn tell(trouble: &mut Trouble, show: &mut Show) {
+    let had_lost = trouble.has_lost();
+    trouble.news().iter().for_each(|line| show.say(line));
+    if trouble.has_lost() && !had_lost {
+        show.ends();
     }
 }
 

@@ -44,7 +44,7 @@ impl Counters {
 }
 
 /// A counter of `/proc/net/netstat` or `/proc/net/snmp`: a line of names and a line of values, both starting with the table's name.
-fn table_value(text: &str, table: &str, name: &str) -> Option<u64> {
+pub(super) fn table_value(text: &str, table: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         (words.next() == Some(table)).then_some(words)

@@ -127,8 +127,9 @@ fn a_server_that_never_answers_makes_timeouts() {
     assert_eq!(tally.outcomes.timeout + tally.outcomes.cut, tally.due);
     assert!(begun.elapsed() < Duration::from_secs(30));
     let tally = run(impatient(server.at(), 2), &order(constant(100.0), closed_for(250).limit));
-    assert_eq!(tally.due, 25);
-    assert_eq!(tally.outcomes.timeout + tally.outcomes.cut, 25);
+    // On a starved core, a new connection may not be there in time either.
+    let unanswered = tally.outcomes.timeout + tally.outcomes.cut + tally.outcomes.connect;
+    assert_eq!((tally.due, unanswered), (25, 25), "{:?}", tally.outcomes);
 }
 
 #[test]

@@ -3,12 +3,15 @@
 //! Owns: which figures each kind of scenario shows. Must not know: how numbers are computed.
 
 use deadheat_analysis::number::{interval, ratio, ratio_decimals, time_ns};
-use deadheat_analysis::{Comparison, ContenderResult, EdgeCache, EdgeUser, Report, ScenarioResult};
+use deadheat_analysis::{
+    Comparison, ContenderResult, EdgeCache, EdgeUser, LoadHostsResult, Report, ScenarioResult,
+};
 use deadheat_record::Experiment;
 
 use super::{collectors, findings, profile, said, shown, table};
 use crate::columns::{self, FigureColumn};
 use crate::comparison::{code, text};
+use crate::load_hosts;
 use crate::terminal::{behind, over};
 use crate::transport;
 use deadheat_analysis::experiment::{of_scenario, sentence};
@@ -46,7 +49,28 @@ pub(super) fn section(report: &Report, scenario: &ScenarioResult) -> String {
         out += &edge(cache, report.baseline(&scenario.name), &scenario.shape);
     }
     let seen: Vec<_> = scenario.collectors.iter().map(|one| (String::new(), one)).collect();
-    out + &collectors(&seen, "") + &profile::section(scenario) + &findings(&scenario.findings)
+    let hosts = scenario.load_hosts.as_ref().map_or_else(String::new, machines);
+    out + &collectors(&seen, "") + &profile::section(scenario) + &hosts + &findings(&scenario.findings)
+}
+
+/// The machines of a load from load hosts, with the columns that are known of at least one of them.
+fn machines(hosts: &LoadHostsResult) -> String {
+    let rows = load_hosts::rows(hosts);
+    let known: Vec<usize> = (0..load_hosts::TITLES.len())
+        .filter(|column| rows.iter().any(|row| row[*column].is_some()))
+        .collect();
+    let titles: Vec<&str> = known.iter().map(|column| load_hosts::TITLES[*column]).collect();
+    let row = |row: &[Option<String>; 12]| {
+        let cell = |column: &usize| match (column, &row[*column]) {
+            (0, Some(name)) => code(name),
+            (_, value) => shown(value.clone()),
+        };
+        known.iter().map(cell).collect()
+    };
+    let rules = format!("---{}", "|--:".repeat(known.len() - 1));
+    let together = load_hosts::together(hosts);
+    let below = if together.is_empty() { String::new() } else { format!("\nIn all: {}.\n", text(&together)) };
+    format!("\nThe machines that took part:\n{}{below}", table(&titles, &rules, rows.iter().map(row)))
 }
 
 /// A line for each contender, with the columns that have a figure for at least one of them.

@@ -11,6 +11,7 @@ use super::paragraph::indented;
 use super::table::{self, Cell, Column};
 use super::{collector, edge, findings, profile, quota};
 use crate::columns::{self, FigureColumn, value};
+use crate::load_hosts;
 use crate::style::{Style, Tone};
 use crate::text::plain;
 use crate::transport;
@@ -51,6 +52,12 @@ pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -
         lines.extend(collector::lines(&collectors, "", style));
     }
     lines.extend(profile::lines(scenario, style));
+    if let Some(hosts) = &scenario.load_hosts {
+        lines.push(String::new());
+        let told = [load_hosts::who(hosts), load_hosts::together(hosts)];
+        let told = told.iter().filter(|text| !text.is_empty());
+        lines.extend(told.flat_map(|text| indented(&style.spell(&plain(text)), 2, Tone::Quiet, style)));
+    }
     if !scenario.findings.is_empty() {
         lines.push(String::new());
         lines.extend(findings::lines(&scenario.findings, style));

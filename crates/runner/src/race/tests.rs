@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
+use std::net::Ipv4Addr;
+
+use deadheat_analysis::Report;
 use deadheat_load::{RecordedRequest, RecordedTimes, Recording};
 use deadheat_record::{
-    BodyRule, Capture, Contender, Experiment, Journal, Limits, LogContents, LogReading, Method, Metric,
-    Objective, Pinning, Plan, Probe, Record, Replay, RequestLog, Rows, ScenarioPlan, Share, Slices,
-    StatusRule, Traffic, Typed, ValuesFile, Why, read,
+    BodyRule, Capture, Contender, Experiment, Journal, Limits, LoadFrom, LogContents, LogReading, Method,
+    Metric, Objective, Pinning, Plan, Probe, Record, Replay, RequestLog, Rows, ScenarioPlan, Severity, Share,
+    Slices, StatusRule, Traffic, Typed, ValuesFile, Why, read,
 };
 
 use deadheat_host::process::profile::ProfileError;
 
 use super::*;
-use crate::fakes::{Character, FakeClock, FakeGenerator, FakeHost, World};
+use crate::fakes::{Character, FakeClock, FakeGenerator, FakeHost, FakeLink, World};
 
 const MS: u64 = 1_000_000;
 
@@ -97,6 +100,7 @@ pub(crate) fn plan(folder: &Path, names: &[&str]) -> Plan {
         claims: Vec::new(),
         edge_hit_rate: None,
         load_from: None,
+        server_host: None,
         typed: Typed::default(),
     }
 }
@@ -174,6 +178,105 @@ fn a_race_of_two_that_differ_is_decided_at_its_first_look() {
     assert_eq!(record.end_of("steady"), Some(End::Decided));
     assert_eq!(record.epochs_of("steady").count(), 4, "the first look");
     assert_eq!(record.racing("steady"), [0, 1]);
+}
+
+/// A race whose load comes from another machine over this link, with slices of this length.
+fn from_elsewhere(link: FakeLink, slice_ms: u64) -> (Report, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(120.0))]);
+    world.link.set(Some(link));
+    let mut plan = plan(folder.path(), &["a", "b"]);
+    plan.method.slice_ns = slice_ms * MS;
+    plan.load_from = Some(LoadFrom { hosts: vec!["ssh://a".into()], server_address: Ipv4Addr::LOCALHOST });
+    let (finish, record) = raced(&world, plan, folder.path());
+    assert_eq!(finish, Finish::Done);
+    (Report::of(&record).unwrap(), world.calls.borrow().clone())
+}
+
+/// A link over which messages take no time, and which is never busy.
+const IDLE: FakeLink = FakeLink { round_trip: Duration::ZERO, bytes_per_s: 1e12, answer_bytes: 100 };
+
+fn found(report: &Report, code: &str) -> Option<Severity> {
+    report.scenarios[0].findings.iter().find(|one| one.code == code).map(|one| one.severity)
+}
+
+#[test]
+fn what_load_hosts_did_is_in_the_record_and_in_the_report() {
+    let link = FakeLink { round_trip: Duration::from_millis(1), ..IDLE };
+    let (report, calls) = from_elsewhere(link, 100);
+    let epoch = &report.record.epochs[0];
+    let host = &epoch.load_hosts.as_ref().unwrap().hosts[0];
+    assert_eq!((host.name.as_str(), host.connections), ("a", 2));
+    assert_eq!(host.start_delay_ns.decode().unwrap().len(), 4, "two rounds of two slices");
+    assert_eq!(host.external.foreign_share, Some(0.02));
+    let part = epoch.of(0).unwrap();
+    assert_eq!(part.load_hosts[0].requests, part.completions, "the rounds alone, without warm-up");
+    assert!(part.network.is_some() && part.awake_ns.unwrap() > part.loaded_ns);
+    let hosts = report.scenarios[0].load_hosts.as_ref().unwrap();
+    assert_eq!(hosts.hosts[0].requests_share, Some(1.0));
+    assert_eq!(hosts.hosts[0].round_trip_ns.count, 16, "four epochs");
+    assert_eq!(hosts.hosts[0].epochs.len(), 4);
+    assert_eq!(hosts.start_skew_p99_ns, None, "one host");
+    // The bandwidth is measured after the ceiling, while all contenders are frozen.
+    let at = |call: &str| calls.iter().position(|one| one.starts_with(call)).unwrap();
+    assert!(at("slice the null server") < at("bandwidth of the null server"));
+    assert!(at("bandwidth of the null server") < at("slice a"));
+    assert!(report.record.pilots[0].link.is_some());
+}
+
+#[test]
+fn a_round_in_which_a_load_host_was_silent_does_not_count_and_the_race_goes_on() {
+    let after = |silent_in_slice: Option<usize>| {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(120.0))]);
+        world.link.set(Some(IDLE));
+        world.silent_in_slice.set(silent_in_slice);
+        let mut plan = plan(folder.path(), &["a", "b"]);
+        plan.load_from =
+            Some(LoadFrom { hosts: vec!["ssh://a".into()], server_address: Ipv4Addr::LOCALHOST });
+        let (finish, record) = raced(&world, plan, folder.path());
+        assert_eq!((finish, record.end_of("steady")), (Finish::Done, Some(End::Decided)));
+        let rounds = record.epochs.iter().flat_map(|epoch| &epoch.rounds);
+        let dropped: Vec<String> = rounds.filter_map(|round| round.dropped.clone()).collect();
+        (dropped, world.slices.get())
+    };
+    let (dropped, slices) = after(None);
+    assert!(dropped.is_empty(), "{dropped:?}");
+    // The last slice is one of the last round.
+    assert_eq!(after(Some(slices)).0, ["nothing was heard from load host a for 3.0 s"]);
+}
+
+#[test]
+fn a_contender_is_loaded_for_nine_tenths_of_its_time_at_a_round_trip_of_one_millisecond() {
+    let after = |round_trip_ms, slice_ms| {
+        let link = FakeLink { round_trip: Duration::from_millis(round_trip_ms), ..IDLE };
+        let (report, _) = from_elsewhere(link, slice_ms);
+        let duty = report.scenarios[0].load_hosts.as_ref().unwrap().duty.unwrap();
+        (duty, found(&report, "idle-between-slices"))
+    };
+    let (duty, finding) = after(1, 100);
+    assert!((0.985..0.995).contains(&duty) && finding.is_none(), "{duty}");
+    let (duty, finding) = after(20, 100);
+    assert!(duty < 0.9 && finding == Some(Severity::Warn), "{duty}");
+    // As long as `lengthen_slices` makes them.
+    let (duty, finding) = after(20, 240);
+    assert!(duty > 0.9 && finding.is_none(), "{duty}");
+}
+
+#[test]
+fn a_link_that_is_busy_takes_the_verdict_away() {
+    // 10,000 answers per second at 100 us each.
+    let at = |bytes_per_s| {
+        let (report, _) = from_elsewhere(FakeLink { bytes_per_s, ..IDLE }, 100);
+        let of_a = |one: &&Finding| one.code == "link-saturated" && one.contender.as_deref() == Some("a");
+        let finding = report.scenarios[0].findings.iter().find(of_a).cloned();
+        (finding.map(|one| one.severity), report.scenarios[0].load_hosts.as_ref().unwrap().link.clone())
+    };
+    assert_eq!(at(2_200_000.0).0, None);
+    assert_eq!(at(1_800_000.0).0, Some(Severity::Warn));
+    let (severity, used) = at(1_200_000.0);
+    assert_eq!(severity, Some(Severity::Invalid));
+    assert!((0.8..0.87).contains(&used.unwrap().share));
 }
 
 /// A race whose second contender takes this long for a request; the first takes 100 us. Returns the record, and the calls of the pass.

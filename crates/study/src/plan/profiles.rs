@@ -139,7 +139,7 @@ impl Profile {
 }
 
 /// How many rounds of such slices fill the time for which each contender is measured: even, from 4 to 200.
-fn rounds(measured: Duration, slice: Duration) -> u32 {
+pub(super) fn rounds(measured: Duration, slice: Duration) -> u32 {
     let pairs = measured.as_nanos() as f64 / slice.as_nanos() as f64 / 2.0;
     let rounds = (pairs.round() as u64).saturating_mul(2);
     rounds.clamp(FEWEST_ROUNDS, MOST_ROUNDS) as u32

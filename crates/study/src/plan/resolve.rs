@@ -137,6 +137,7 @@ pub fn resolve(
         claims: study.claims.iter().map(file::Claim::published).collect(),
         edge_hit_rate: choices.method.hit_rate,
         load_from: setting.load_from.clone(),
+        server_host: None,
         typed: typed(study, choices),
     };
     Ok(Resolved { plan, findings })

@@ -510,3 +510,27 @@ fn revision() -> record::Revision {
         build: None,
     }
 }
+
+#[test]
+fn slices_are_long_enough_for_what_an_order_to_load_hosts_costs() {
+    let after = |cost_us: u64| {
+        let mut plan = resolved(&Choices::default()).unwrap();
+        let finding = crate::plan::lengthen_slices(&mut plan, Duration::from_micros(cost_us));
+        let slices = plan.scenarios.iter().map(|one| plan.slices(one));
+        let slices: Vec<(u64, u32)> = slices.map(|one| (one.slice_ns / 1_000_000, one.rounds)).collect();
+        (slices, plan.method.slice_ns / 1_000_000, finding)
+    };
+    let (usual, method_ms, finding) = after(3_000);
+    assert_eq!((usual[0], method_ms, finding), ((100, 30), 100, None), "1 ms to and fro, and several hosts");
+    let (slices, method_ms, finding) = after(22_000);
+    assert_eq!((slices[0], method_ms), ((270, 12), 270), "as much time is measured");
+    assert_eq!(slices[1], usual[1], "already long enough");
+    let finding = finding.unwrap();
+    assert_eq!(finding.code, "slices-lengthened");
+    assert_eq!(
+        finding.message,
+        "slices last 270 ms and not 100 ms: an order to the load hosts and its results take 22 ms on their way"
+    );
+    let (slices, ..) = after(500_000);
+    assert_eq!(slices, [(6_000, 4), (6_000, 4)], "at least the fewest rounds");
+}

@@ -8,6 +8,7 @@ use deadheat_record::{
 };
 use hdrhistogram::Histogram;
 
+use super::link;
 use super::scene::Scene;
 use crate::average::mean;
 use crate::gates::reading::Reading;
@@ -41,7 +42,7 @@ pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<R
         ceiling(scene, contender),
         handicap(scene, result),
         listen_overflows(&parts),
-        retransmits(&parts),
+        retransmits(scene, contender, &parts),
     ];
     gates.into_iter().flatten().collect()
 }
@@ -358,13 +359,18 @@ fn listen_overflows(parts: &[&ContenderEpoch]) -> Option<Reading> {
     ))
 }
 
-fn retransmits(parts: &[&ContenderEpoch]) -> Option<Reading> {
-    let segments = total(parts.iter().filter_map(|part| part.host.retransmitted_segments))?;
-    Some(table::RETRANSMITS.read(
-        By::Race,
-        segments as f64,
-        format!("{} TCP segments were sent again while it was loaded", whole(segments)),
-    ))
+/// Segments that the contenders' machine sent again, and those of load hosts if there are any.
+fn retransmits(scene: &Scene<'_>, contender: usize, parts: &[&ContenderEpoch]) -> Option<Reading> {
+    let here = total(parts.iter().filter_map(|part| part.host.retransmitted_segments));
+    let machines = link::machines(scene, contender);
+    let hosts = machines.iter().filter(|(name, _)| name.starts_with("load host"));
+    let there = total(hosts.filter_map(|(_, read)| read.retransmitted_segments));
+    let segments = total(here.into_iter().chain(there))?;
+    let of_hosts =
+        there.map_or_else(String::new, |there| format!(", {} of them by load hosts", whole(there)));
+    let message = format!("{} TCP segments were sent again while it was loaded{of_hosts}", whole(segments));
+    let reading = table::RETRANSMITS.read(By::Race, segments as f64, message);
+    Some(reading.case(usize::from(scene.record.plan.load_from.is_some())))
 }
 
 fn swap(scene: &Scene<'_>) -> Option<Reading> {

@@ -6,8 +6,8 @@
 use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Severity, Slice};
 use deadheat_stats::{FEWEST_SLOPES, PairJudgement, TwoGroups, Verdict};
 
-use super::generator;
 use super::scene::Scene;
+use super::{generator, link};
 use crate::average::mean;
 use crate::gates::reading::Reading;
 use crate::gates::table::{self, By};
@@ -39,7 +39,8 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
             bimodal_starts(scene, result),
         ];
         let of_any = [mismatch(result), no_keep_alive(scene, result)].into_iter().flatten();
-        let of_any = of_any.chain(generator::of_any(scene, result));
+        let of_link = scene.index_of(&result.contender).map(|contender| link::of_contender(scene, contender));
+        let of_any = of_any.chain(generator::of_any(scene, result)).chain(of_link.into_iter().flatten());
         let of_rates = of_rates.into_iter().flatten().chain(generator::of_contender(scene, result));
         let of_rates = of_rates.filter(|_| !searched);
         let of_search = generator::of_search(scene, result).filter(|_| searched);
@@ -48,7 +49,8 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
     });
     let of_pairs = intermittent(scene).into_iter().chain(serial_correlation(scene));
     let of_pairs = of_pairs.chain(control(scene));
-    let of_load = generator::of_scenario(scene).into_iter().chain(parity_relaxed(scene));
+    let of_load = generator::of_scenario(scene).into_iter().chain(link::of_scenario(scene));
+    let of_load = of_load.chain(parity_relaxed(scene));
     of_scenario.into_iter().flatten().chain(of_load).chain(of_contenders).chain(of_pairs).collect()
 }
 

@@ -1,0 +1,147 @@
+//! A bench, and no part of `make test`: what it costs to control three load hosts that are network namespaces of one machine, by ssh.
+//!
+//! `cargo test --release -p deadheat --test program -- --ignored --nocapture what_control_of_three_load_hosts_costs` prints a table. It needs root and a quiet
+//! machine. Hosts and controlling side share their processors here, so starts are further apart than on machines of their own.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use deadheat_load::{
+    Address, Backend, Expectation, Limit, Pacer, Prepared, Requests, SessionConfig, SliceOrder, request_bytes,
+};
+use deadheat_remote::{HostCommand, LoadHosts, Patience, RemoteSession, start_skew};
+use deadheat_testkit::{bed_or_skip, processes_with_env, turn, wait_until};
+
+use crate::common::{BINARY, kit};
+
+const WORKERS: usize = 3;
+const SLICES: usize = 100;
+const LENGTH: Duration = Duration::from_millis(100);
+/// A slice during which the controlling side only waits.
+const LONG: Duration = Duration::from_secs(5);
+const PORT: u16 = 8080;
+
+/// CPU time of a process with a single thread, in nanoseconds.
+fn used_ns(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
+    text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0)
+}
+
+/// CPU time of this process, in nanoseconds.
+fn own_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[test]
+#[ignore = "a bench"]
+fn what_control_of_three_load_hosts_costs() {
+    let (bed, kit, _turn) = (bed_or_skip!(4), kit(), turn());
+    let server = bed.host(WORKERS + 1);
+    let mut null = server.exec(BINARY);
+    null.args(["__null", "13", "1"]).env("HOST", server.address().to_string()).env("PORT", PORT.to_string());
+    let mut null = null.stdin(Stdio::null()).spawn().unwrap();
+    let address = SocketAddr::from((server.address(), PORT));
+    let up = || bed.run_inside(|| std::net::TcpStream::connect(address).is_ok());
+    assert!(wait_until(Duration::from_secs(10), up));
+
+    let (key, value) = kit.mark();
+    let host = |number: usize| {
+        let mut command = bed.inside("ssh");
+        command.args(["-T", &bed.host(number).ssh_target(), &format!("exec '{BINARY}' agent")]);
+        command.env(key, value);
+        HostCommand { name: format!("h{number}"), command, program: None }
+    };
+    let patience = Patience::default();
+    let hosts = (1..=WORKERS).map(host).collect();
+    let hosts = Arc::new(LoadHosts::connect(hosts, env!("CARGO_PKG_VERSION"), patience).unwrap());
+    hosts.watch(&[], false).unwrap();
+    let bytes = request_bytes("GET", "/", "test", &[], b"").unwrap();
+    let config = SessionConfig {
+        address: Address::Tcp(address),
+        tls: None,
+        connections: 30,
+        max_connections: 30,
+        threads: 1,
+        cpus: vec![],
+        spin: false,
+        backend: Backend::Auto,
+        requests: Arc::new(Requests::one(Prepared { bytes, head: false, expect: Expectation::ANY })),
+        connect_timeout: Duration::from_secs(5),
+        timeout: Duration::from_secs(5),
+        sample_every: 0,
+        max_samples_per_slice: 0,
+        part: None,
+    };
+    let mut session = RemoteSession::open(Arc::clone(&hosts), &config).unwrap();
+    let order =
+        SliceOrder { pacer: Pacer::Closed, limit: Limit::duration(LENGTH), settle: Duration::ZERO, start: 0 };
+    let ssh: Vec<u32> = processes_with_env(key, value).into_iter().map(|one| one.pid).collect();
+    let controlling_ns = || own_ns() + ssh.iter().map(|pid| used_ns(*pid)).sum::<u64>();
+
+    let (traffic, used, begun) = (total(&hosts), controlling_ns(), Instant::now());
+    let (mut skews, mut answers) = (Vec::new(), 0);
+    for _ in 0..SLICES {
+        let slices = session.slice_on_hosts(&order);
+        answers += slices.iter().map(|one| one.result.as_ref().unwrap().completions).sum::<u64>();
+        skews.push(start_skew(&slices).unwrap());
+    }
+    let (took, used) = (begun.elapsed(), controlling_ns() - used);
+    let now = total(&hosts);
+    let during = std::thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            std::thread::sleep(LONG / 5);
+            let (before, begun) = (controlling_ns(), Instant::now());
+            std::thread::sleep(LONG / 5 * 3);
+            (controlling_ns() - before) as f64 / begun.elapsed().as_nanos() as f64
+        });
+        session.slice_on_hosts(&SliceOrder { limit: Limit::duration(LONG), ..order.clone() });
+        watching.join().unwrap()
+    });
+    drop(session);
+    null.kill().unwrap();
+    null.wait().unwrap();
+
+    skews.sort_unstable();
+    let each = (SLICES * WORKERS) as f64;
+    println!("{WORKERS} load hosts by ssh, {SLICES} slices of {} ms, {answers} answers", LENGTH.as_millis());
+    println!(
+        "start skew                     p50 {:?}, p99 {:?}",
+        skews[SLICES / 2],
+        skews[SLICES * 99 / 100]
+    );
+    println!(
+        "messages per slice and host    {:.2} there, {:.2} back",
+        per(now[0] - traffic[0], each),
+        per(now[2] - traffic[2], each)
+    );
+    println!(
+        "bytes per slice and host       {:.0} there, {:.0} back",
+        per(now[1] - traffic[1], each),
+        per(now[3] - traffic[3], each)
+    );
+    println!(
+        "CPU of the controlling side    {:.2} ms per slice and host, ssh included",
+        used as f64 / 1e6 / each
+    );
+    println!("while a slice runs             {:.2} % of one processor", 100.0 * during);
+    println!(
+        "loaded                         {:.1} % of the time",
+        100.0 * (LENGTH * SLICES as u32).as_secs_f64() / took.as_secs_f64()
+    );
+}
+
+fn per(count: u64, each: f64) -> f64 {
+    count as f64 / each
+}
+
+/// Messages and bytes that were sent to all hosts, and those that came.
+fn total(hosts: &LoadHosts) -> [u64; 4] {
+    (0..WORKERS).map(|host| hosts.traffic(host)).fold([0; 4], |sum, (sent, received)| {
+        [sum[0] + sent.messages, sum[1] + sent.bytes, sum[2] + received.messages, sum[3] + received.bytes]
+    })
+}
