@@ -27,7 +27,7 @@ const TRY_EVERY: Duration = Duration::from_millis(200);
 /// The cluster needs a moment until it knows why a connection to a pod ended.
 const KNOWING: Duration = Duration::from_millis(1_500);
 const GLANCE: Duration = Duration::from_millis(100);
-/// An agent whose input has ended has this long to end its output.
+/// An agent whose input has ended has this long to end its output, and what it wrote before a connection broke to arrive.
 const PARTING: Duration = Duration::from_millis(500);
 /// Bytes that may be under way in each direction before the other side has to wait.
 const BUFFER: usize = 64 * 1024;
@@ -106,9 +106,8 @@ async fn carry(
     (mut from, mut to): (pipe::Receiver, pipe::Sender),
     errors: Arc<Mutex<Vec<u8>>>,
 ) {
-    let (Some(mut stdin), Some(mut stdout), Some(mut stderr)) =
-        (attached.stdin(), attached.stdout(), attached.stderr())
-    else {
+    let streams = (attached.stdin(), attached.stdout(), attached.stderr(), attached.take_status());
+    let (Some(mut stdin), Some(mut stdout), Some(mut stderr), Some(status)) = streams else {
         return;
     };
     let listening = tokio::spawn(async move {
@@ -126,12 +125,18 @@ async fn carry(
     let back = async {
         let _ = copy(&mut stdout, &mut to).await;
     };
+    // The library does not end the streams when the connection breaks, but it then drops the sender of the status.
+    let broken = async {
+        let _ = status.await;
+        sleep(PARTING).await;
+    };
     tokio::select! {
         () = there => {}
         () = back => {}
+        () = broken => {}
     }
-    drop(attached);
-    let _ = listening.await;
+    // For the same reason, standard error may never end.
+    listening.abort();
 }
 
 /// What is known of the way to a pod.

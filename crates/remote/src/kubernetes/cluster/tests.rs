@@ -248,14 +248,10 @@ fn a_dropped_job_is_deleted() {
 #[test]
 fn a_pod_that_ends_is_lost_with_its_reason() {
     let api = Api::start(Script { mute: true, ..Script::default() });
-    lock(&api.0).status = None;
     let job = api.job(settings(1));
     job.start().unwrap();
     let error = LoadHosts::connect(job.workers(), VERSION, Patience::default()).unwrap_err();
-    assert!(
-        error.to_string().contains("cannot reach the load host pod 0 on n0: its connection broke"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("cannot reach the host pod 0 on n0: its connection broke"), "{error}");
     assert!(error.remedy().contains("kubectl describe"));
 }
 
