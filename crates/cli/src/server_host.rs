@@ -494,13 +494,13 @@ fn tell_left(end: &End, console: &Console) {
 }
 
 fn failure(error: ServerHostError) -> Failure {
-    let remedy = match &error {
+    let remedy: String = match &error {
         ServerHostError::Interrupted => return PrepareError::Interrupted.into(),
         ServerHostError::Channel(error) => error.remedy(),
-        ServerHostError::Lost { .. } => "look at that machine and at the network to it, and try again",
-        ServerHostError::Failed { .. } => "repair that on the server host, and try again",
+        ServerHostError::Lost { .. } => "look at that machine and at the network to it, and try again".into(),
+        ServerHostError::Failed { .. } => "repair that on the server host, and try again".into(),
     };
-    let error = UsageError::new(error.to_string(), remedy);
+    let error = UsageError::new(error.to_string(), remedy.as_str());
     match remedy.starts_with("look at that machine") {
         true => Failure::HostLost(error),
         false => error.into(),

@@ -528,6 +528,21 @@ fn a_program_that_does_not_run_there_is_refused_and_removed() {
     assert!(copies(&kit).is_empty(), "{:?}", copies(&kit));
 }
 
+#[test]
+fn load_from_a_cluster_that_is_not_there_is_refused() {
+    let kit = kit();
+    let arguments = ["load", "--load-kubernetes", "load", "--image", "i", "http://127.0.0.1:1/"];
+    let outcome = kit.deadheat(arguments).env("KUBECONFIG", kit.path().join("none")).run();
+    outcome.assert_status(2);
+    if cfg!(feature = "kubernetes") {
+        outcome.assert_stderr_has("the kubeconfig cannot be used").assert_stderr_has("kubectl get pods");
+    } else {
+        outcome
+            .assert_stderr_has("this build of deadheat cannot send load from Kubernetes")
+            .assert_stderr_has("cargo build --release --features kubernetes");
+    }
+}
+
 /// A race of two servers whose load comes from two hosts, which are this machine.
 fn race<'k>(kit: &'k Kit, contenders: [(&str, String); 2]) -> Invocation<'k> {
     stand_in(kit);

@@ -54,8 +54,7 @@ pub fn serve(input: impl Into<OwnedFd>, output: impl Write + Send + 'static, ver
     let Ok(writer) = Writer::start(output, None) else {
         return AgentEnd::Failed("no thread could be started".into());
     };
-    writer.send(agent_line(version).into_bytes());
-    let deadline = match greeting(&mut input, version) {
+    let deadline = match greeting(&mut input, &writer, version) {
         Ok(deadline) => deadline,
         Err(end) => return end,
     };
@@ -97,8 +96,8 @@ pub fn serve(input: impl Into<OwnedFd>, output: impl Write + Send + 'static, ver
     }
 }
 
-/// The deadline that the controlling side names in its first line.
-pub(crate) fn greeting(input: &mut Input, version: &str) -> Result<Duration, AgentEnd> {
+/// The deadline that the controlling side names in its first line. That line is answered, whatever the versions.
+pub(crate) fn greeting(input: &mut Input, writer: &Writer, version: &str) -> Result<Duration, AgentEnd> {
     let line = loop {
         if let Some(line) = input.line() {
             break line;
@@ -112,7 +111,11 @@ pub(crate) fn greeting(input: &mut Input, version: &str) -> Result<Duration, Age
         }
     };
     let ours = own_version(version);
-    match control_version(&line) {
+    let read = control_version(&line);
+    if read.is_some() {
+        writer.send(agent_line(version).into_bytes());
+    }
+    match read {
         Some((theirs, deadline)) if theirs == ours => Ok(deadline),
         Some((theirs, _)) => {
             Err(AgentEnd::Failed(format!("the controlling side is of version {theirs}, and this agent of {ours}")))

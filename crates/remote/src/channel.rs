@@ -1,11 +1,9 @@
-//! The controlling side of a channel: the child process that leads to an agent, its pipes, and whether it is alive.
+//! The controlling side of a channel: greetings and messages over an open link to an agent, and whether it is alive.
 //!
-//! Owns: the child, the greeting, the pings. Must not know: sessions, nor what other channels do.
+//! Owns: the greeting, the pings. Must not know: what carries the link, sessions, nor what other channels do.
 
 use std::collections::HashMap;
-use std::io::{Read, Write as _};
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,22 +13,18 @@ use deadheat_load::{Progress, Times};
 
 use crate::error::RemoteError;
 use crate::frame::encode;
-use crate::hosts::HostCommand;
 use crate::input::{Input, Waited};
+use crate::link::{Link, LinkEnd};
 use crate::message::{Order, Reply, agent_version, control_line, own_version};
-use crate::ssh::{Line, REFUSED_REST, installing};
+use crate::ssh::{Line, Program, REFUSED_REST, installing};
 use crate::writer::{Beat, Writer};
 
 /// Intervals of looking whether anything has happened.
 const GLANCE: Duration = Duration::from_millis(100);
-/// A child that has closed its output has this long to end, so that its exit status can be told.
-const ENDING: Duration = Duration::from_millis(500);
-/// The child of a channel that is closed has this long to end before it is killed.
+/// What carries a channel that is closed has this long to end before it is broken.
 const CLOSING: Duration = Duration::from_secs(2);
 /// Most bytes that a host's shell may write before the agent's first line.
 const MOST_NOISE: usize = 64 * 1024;
-/// How much of the child's standard error is kept, in bytes.
-const KEPT_ERRORS: usize = 4 * 1024;
 /// Round trips that are measured at the start: at most so many, and for so long.
 const FIRST_PINGS: u64 = 50;
 const FIRST_PINGS_FOR: Duration = Duration::from_millis(500);
@@ -96,13 +90,13 @@ pub(crate) enum Event {
     Ended(RemoteError),
 }
 
-/// A channel to an agent. Dropping it closes the channel, which ends the agent, and reaps the child.
+/// A channel to an agent. Dropping it closes the channel, which ends the agent.
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub(crate) name: String,
     /// `None` once the channel is closed.
     writer: Mutex<Option<Writer>>,
-    child: Arc<Mutex<Child>>,
+    end: Arc<dyn LinkEnd>,
     state: Arc<Mutex<State>>,
     sent: Arc<Counter>,
     received: Arc<Counter>,
@@ -129,35 +123,27 @@ impl State {
 }
 
 impl Channel {
-    /// Starts the child, exchanges greetings and measures a few round trips. From then on, `events` gets all replies,
-    /// with the channel's `index`.
+    /// Exchanges greetings and measures a few round trips. From then on, `events` gets all replies, with the channel's
+    /// `index`.
     pub(crate) fn open(
-        host: HostCommand,
+        link: Link,
         index: usize,
         version: &str,
         patience: Patience,
         events: Sender<(usize, Event)>,
     ) -> Result<Self, RemoteError> {
-        let HostCommand { name, mut command, program } = host;
-        // A group of its own: Ctrl-C at the terminal ends the load in an orderly way, and does not kill the channel.
-        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| start_error(&name, &command, &error))?;
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(mut stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err(RemoteError::Unreachable { host: name, reason: "it has no pipes".into() });
-        };
-        let child = Arc::new(Mutex::new(child));
-        let (errors, input) = (keep_errors(stderr), Input::new(stdout));
-        let mut start = Start { name: &name, errors, child: Arc::clone(&child), input };
-        let greeted = start.greet(&mut stdin, program.as_ref(), version, patience);
-        let round_trips = match greeted.and_then(|()| start.first_pings(&mut stdin, patience)) {
+        let Link { name, mut output, input, program, end } = link;
+        let mut start = Start { name: &name, end: &*end, input: Input::new(input) };
+        let greeted = start.greet(&mut output, program.as_ref(), version, patience);
+        let round_trips = match greeted.and_then(|()| start.first_pings(&mut output, patience)) {
             Ok(round_trips) => round_trips,
             Err(error) => {
-                end(&child, Duration::ZERO);
+                drop(output);
+                end.close(Duration::ZERO);
                 return Err(error);
             }
         };
-        let Start { errors, input, .. } = start;
+        let input = start.input;
         let (fresh, pings) = (Vec::new(), HashMap::new());
         let (heard, longest_silence) = (Instant::now(), Duration::ZERO);
         let state = State { heard, longest_silence, round_trips, fresh, pings, progress: None };
@@ -177,21 +163,21 @@ impl Channel {
         let failed = |error: std::io::Error| RemoteError::Unreachable {
             host: name.clone(),
             reason: format!("no thread could be started: {error}"),
+            remedy: "raise the limits of this process (ulimit -a)",
         };
-        let writer = Writer::start(stdin, Some(Beat { every: patience.beat, frame })).map_err(failed)?;
+        let writer = Writer::start(output, Some(Beat { every: patience.beat, frame })).map_err(failed)?;
         let reader = Reader {
             name: name.clone(),
             index,
             input,
-            errors,
             state: Arc::clone(&state),
-            child: Arc::clone(&child),
+            end: Arc::clone(&end),
             received: Arc::clone(&received),
             events,
         };
         let reading = std::thread::Builder::new().name("read-channel".into()).spawn(move || reader.run());
         reading.map_err(failed)?;
-        Ok(Self { name, writer: Mutex::new(Some(writer)), child, state, sent, received })
+        Ok(Self { name, writer: Mutex::new(Some(writer)), end, state, sent, received })
     }
 
     /// Sends an order.
@@ -243,58 +229,49 @@ impl Channel {
         lock(&self.state).progress.clone().filter(|(of, _)| *of == session).map(|(_, progress)| progress)
     }
 
-    /// Closes the channel and kills the child: the host is lost.
+    /// What others say of the host.
+    pub(crate) fn seen(&self) -> String {
+        self.end.seen()
+    }
+
+    /// Breaks the channel: the host is lost.
     pub(crate) fn give_up(&self) {
         lock(&self.writer).take();
-        let _ = lock(&self.child).kill();
+        self.end.cut();
     }
 }
 
 impl Drop for Channel {
     fn drop(&mut self) {
-        // The end of its input ends the agent, and with it the child.
+        // The end of its input ends the agent, and with it what carries the link.
         lock(&self.writer).take();
-        end(&self.child, CLOSING);
+        self.end.close(CLOSING);
     }
-}
-
-/// Waits for the end of a child, kills it if that takes too long, and reaps it.
-pub(crate) fn end(child: &Mutex<Child>, patience: Duration) {
-    let begun = Instant::now();
-    let mut child = lock(child);
-    while matches!(child.try_wait(), Ok(None)) {
-        if begun.elapsed() > patience {
-            let _ = child.kill();
-            let _ = child.wait();
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-pub(crate) fn start_error(name: &str, command: &Command, error: &std::io::Error) -> RemoteError {
-    let program = command.get_program().to_string_lossy().into_owned();
-    RemoteError::Start { host: name.to_owned(), program, reason: error.to_string() }
 }
 
 /// A channel that is not open yet.
 pub(crate) struct Start<'a> {
     pub(crate) name: &'a str,
-    pub(crate) errors: Arc<Mutex<Vec<u8>>>,
-    pub(crate) child: Arc<Mutex<Child>>,
+    pub(crate) end: &'a dyn LinkEnd,
     pub(crate) input: Input,
 }
 
 impl Start<'_> {
-    /// Copies the program if the host lacks it, and exchanges first lines.
+    /// Copies the program if the host lacks it, and exchanges first lines. This side speaks first, as soon as there is an agent: what an
+    /// agent writes before anything listens to it may never arrive.
     pub(crate) fn greet(
         &mut self,
-        stdin: &mut ChildStdin,
-        program: Option<&crate::ssh::Program>,
+        output: &mut dyn Write,
+        program: Option<&Program>,
         version: &str,
         patience: Patience,
     ) -> Result<(), RemoteError> {
         let mut noise = String::new();
+        let ours = control_line(version, patience.deadline);
+        if program.is_none() {
+            // If it cannot be written, what is read says why.
+            let _ = output.write_all(ours.as_bytes()).and_then(|()| output.flush());
+        }
         loop {
             let Some(line) = self.line(patience.greeting, &noise)? else { continue };
             if let Some(theirs) = agent_version(&line) {
@@ -303,10 +280,10 @@ impl Start<'_> {
                     let (host, theirs) = (self.name.to_owned(), theirs.to_owned());
                     return Err(RemoteError::Version { host, ours, theirs });
                 }
-                return self.write(stdin, control_line(version, patience.deadline).as_bytes());
+                return Ok(());
             }
             match (installing(&line), program) {
-                (Some(Line::Send), Some(program)) => self.write(stdin, program.bytes())?,
+                (Some(Line::Send), Some(program)) => self.write(output, program.bytes())?,
                 (Some(Line::Refused(reason)), _) => {
                     let (host, reason) = (self.name.to_owned(), self.rest(reason));
                     return Err(RemoteError::Refused { host, reason });
@@ -315,7 +292,7 @@ impl Start<'_> {
                     let (host, reason) = (self.name.to_owned(), self.rest(reason));
                     return Err(RemoteError::Foreign { host, reason });
                 }
-                (Some(Line::Ready), _) => {}
+                (Some(Line::Ready), Some(_)) => self.write(output, ours.as_bytes())?,
                 _ => {
                     noise.push_str(&line);
                     noise.push('\n');
@@ -338,13 +315,10 @@ impl Start<'_> {
         match self.input.wait(patience) {
             Ok(Waited::Bytes) => Ok(None),
             Ok(Waited::Nothing) => {
-                let told = told(&self.errors, noise);
-                Err(self.unreachable(format!("it did not answer within {}{told}", seconds(patience))))
+                let said = self.end.said(noise);
+                Err(self.unreachable(format!("it did not answer within {}{said}", seconds(patience))))
             }
-            Ok(Waited::End) | Err(_) => {
-                let reason = ending(&self.child, &self.errors, noise);
-                Err(self.unreachable(reason))
-            }
+            Ok(Waited::End) | Err(_) => Err(self.unreachable(self.end.reason(noise))),
         }
     }
 
@@ -361,24 +335,24 @@ impl Start<'_> {
         }
     }
 
-    fn write(&self, stdin: &mut ChildStdin, bytes: &[u8]) -> Result<(), RemoteError> {
-        stdin.write_all(bytes).and_then(|()| stdin.flush()).map_err(|error| {
-            let reason = ending(&self.child, &self.errors, "");
+    fn write(&self, output: &mut dyn Write, bytes: &[u8]) -> Result<(), RemoteError> {
+        output.write_all(bytes).and_then(|()| output.flush()).map_err(|error| {
+            let reason = self.end.reason("");
             self.unreachable(format!("{error}: {reason}"))
         })
     }
 
     fn unreachable(&self, reason: String) -> RemoteError {
-        RemoteError::Unreachable { host: self.name.to_owned(), reason }
+        RemoteError::Unreachable { host: self.name.to_owned(), reason, remedy: self.end.remedy() }
     }
 
     /// Measures round trips, one after the other.
-    fn first_pings(&mut self, stdin: &mut ChildStdin, patience: Patience) -> Result<Times, RemoteError> {
+    fn first_pings(&mut self, output: &mut dyn Write, patience: Patience) -> Result<Times, RemoteError> {
         let (begun, mut times) = (Instant::now(), Times::new());
         for number in 0..FIRST_PINGS {
             let sent = Instant::now();
             let frame = encode(&Order::Ping(number)).map_err(|error| self.unreachable(error.to_string()))?;
-            self.write(stdin, &frame)?;
+            self.write(output, &frame)?;
             loop {
                 match self.input.message::<Reply>() {
                     Ok(Some(Reply::Pong { number: of, .. })) if of == number => break,
@@ -393,7 +367,7 @@ impl Start<'_> {
                         return Err(self.unreachable(format!("it did not answer within {seconds}")));
                     }
                     Ok(Waited::End) | Err(_) => {
-                        return Err(self.unreachable(ending(&self.child, &self.errors, "")));
+                        return Err(self.unreachable(self.end.reason("")));
                     }
                 }
             }
@@ -411,9 +385,8 @@ struct Reader {
     name: String,
     index: usize,
     input: Input,
-    errors: Arc<Mutex<Vec<u8>>>,
     state: Arc<Mutex<State>>,
-    child: Arc<Mutex<Child>>,
+    end: Arc<dyn LinkEnd>,
     received: Arc<Counter>,
     events: Sender<(usize, Event)>,
 }
@@ -438,7 +411,7 @@ impl Reader {
                     }
                     Ok(Waited::Nothing) => {}
                     Ok(Waited::End) | Err(_) => {
-                        break RemoteError::Ended { host, reason: ending(&self.child, &self.errors, "") };
+                        break RemoteError::Ended { host, reason: self.end.reason("") };
                     }
                 },
                 Err(error) => break RemoteError::Channel { host, reason: error.to_string() },
@@ -458,49 +431,6 @@ impl Reader {
         }
         state.progress = progress.or(state.progress.take());
     }
-}
-
-/// Keeps the end of what the child writes to standard error.
-pub(crate) fn keep_errors(mut stderr: ChildStderr) -> Arc<Mutex<Vec<u8>>> {
-    let kept = Arc::new(Mutex::new(Vec::new()));
-    let keeping = Arc::clone(&kept);
-    std::thread::spawn(move || {
-        let mut piece = [0; 1024];
-        while let Ok(count @ 1..) = stderr.read(&mut piece) {
-            let mut kept = lock(&keeping);
-            kept.extend_from_slice(&piece[..count]);
-            let surplus = kept.len().saturating_sub(KEPT_ERRORS);
-            kept.drain(..surplus);
-        }
-    });
-    kept
-}
-
-/// Why a child has closed its output: what it said, or else its exit status.
-pub(crate) fn ending(child: &Mutex<Child>, errors: &Mutex<Vec<u8>>, noise: &str) -> String {
-    let begun = Instant::now();
-    let status = loop {
-        match lock(child).try_wait() {
-            Ok(None) if begun.elapsed() < ENDING => {}
-            Ok(status) => break status,
-            Err(_) => break None,
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    let how = status
-        .map_or_else(|| "its channel closed".to_owned(), |status| format!("its channel closed ({status})"));
-    // What the child wrote last may still be on its way through the pipe.
-    std::thread::sleep(Duration::from_millis(20));
-    format!("{how}{}", told(errors, noise))
-}
-
-/// What the host said so far, on one line.
-fn told(errors: &Mutex<Vec<u8>>, noise: &str) -> String {
-    let errors = String::from_utf8_lossy(&lock(errors)).into_owned();
-    let said = if errors.trim().is_empty() { noise } else { &errors };
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let last = lines.len().saturating_sub(3);
-    if lines.is_empty() { String::new() } else { format!("; it said: {}", lines[last..].join("; ")) }
 }
 
 /// A length of time in seconds, as text: `10 s`, `0.5 s`.

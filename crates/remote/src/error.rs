@@ -20,6 +20,8 @@ pub enum RemoteError {
         host: String,
         /// What the program that leads to it said.
         reason: String,
+        /// What to do about it.
+        remedy: &'static str,
     },
     /// The program cannot be copied to the host.
     #[error("deadheat cannot copy itself to the host {host}: {reason}")]
@@ -56,12 +58,14 @@ pub enum RemoteError {
         reason: String,
     },
     /// Nothing was heard for the deadline.
-    #[error("the load host {host} was lost: nothing was heard from it for {seconds} s")]
+    #[error("the load host {host} was lost: nothing was heard from it for {seconds} s{seen}")]
     Silent {
         /// The host.
         host: String,
         /// The deadline in seconds, as text.
         seconds: String,
+        /// What others say of the host, after a semicolon; may be empty.
+        seen: String,
     },
     /// A message is too large or malformed.
     #[error("the channel to the load host {host} failed: {reason}")]
@@ -81,6 +85,9 @@ pub enum RemoteError {
         /// Whether the host or its generator is the reason, and not the server.
         own: bool,
     },
+    /// A cluster cannot carry the load.
+    #[error(transparent)]
+    Cluster(Box<crate::kubernetes::ClusterError>),
     /// There are fewer connections than hosts.
     #[error("{connections} connections cannot be divided over {hosts} load hosts: each needs at least one")]
     TooFewConnections {
@@ -98,14 +105,13 @@ impl RemoteError {
     }
 
     /// What to do about it.
-    pub fn remedy(&self) -> &'static str {
-        match self {
+    pub fn remedy(&self) -> String {
+        let fixed = match self {
+            Self::Cluster(error) => return error.remedy(),
             Self::Start { .. } => {
                 "install ssh, or name another program in the environment variable DEADHEAT_SSH"
             }
-            Self::Unreachable { .. } => {
-                "make sure that `ssh HOST true` works without asking anything; deadheat cannot type a password"
-            }
+            Self::Unreachable { remedy, .. } => remedy,
             Self::Refused { .. } => "repair that on the host, and repeat the command",
             Self::Foreign { .. } => {
                 "run a build of deadheat here that needs no other libraries: `cargo build --release --target \
@@ -120,6 +126,7 @@ impl RemoteError {
                 "addresses are those that the load host sees: start the server first, or correct the address"
             }
             Self::TooFewConnections { .. } => "raise -c, or name fewer load hosts",
-        }
+        };
+        fixed.into()
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! Owns: which host is lost, and that replies are waited for no longer than a host is heard. Must not know: tallies.
 
-use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -13,31 +12,13 @@ use deadheat_load::{Address, Answer, Progress, Tally, Times};
 
 use crate::channel::{Channel, Event, Patience, Traffic, lock, seconds};
 use crate::error::RemoteError;
+use crate::link::Reach;
 use crate::message::{Asked, Order, Reply, Seen, Unanswered, Unseen};
-use crate::ssh::{Program, SshTarget};
 
 /// How often a silent host is looked for while a reply is awaited.
 const GLANCE: Duration = Duration::from_millis(50);
 /// See [`lead`].
 const LEAD: Duration = Duration::from_millis(2);
-
-/// How to start the agent of a host.
-#[derive(Debug)]
-pub struct HostCommand {
-    /// The name by which the host is shown.
-    pub name: String,
-    /// The command whose standard input and output are the channel.
-    pub command: Command,
-    /// The program to send if the command asks for it.
-    pub program: Option<Program>,
-}
-
-impl HostCommand {
-    /// By ssh.
-    pub fn ssh(target: &SshTarget, program: &Program) -> Self {
-        Self { name: target.to_string(), command: target.command(program), program: Some(program.clone()) }
-    }
-}
 
 /// What a host did in the slices since [`LoadHosts::take_work`] was last called.
 #[derive(Debug, Clone, Default)]
@@ -125,15 +106,16 @@ impl LoadHosts {
     ///
     /// # Errors
     /// A host cannot be reached. Then none is used.
-    pub fn connect(hosts: Vec<HostCommand>, version: &str, patience: Patience) -> Result<Self, RemoteError> {
+    pub fn connect<H: Reach>(hosts: Vec<H>, version: &str, patience: Patience) -> Result<Self, RemoteError> {
         let (sender, events) = channel();
         let opened: Vec<Result<Channel, RemoteError>> = std::thread::scope(|scope| {
             let opening: Vec<_> = hosts
                 .into_iter()
                 .enumerate()
                 .map(|(index, host)| {
-                    let (sender, name) = (sender.clone(), host.name.clone());
-                    (name, scope.spawn(move || Channel::open(host, index, version, patience, sender)))
+                    let (sender, name) = (sender.clone(), host.name());
+                    let open = move || Channel::open(host.reach()?, index, version, patience, sender);
+                    (name, scope.spawn(open))
                 })
                 .collect();
             let joined = opening.into_iter().map(|(host, one)| {
@@ -409,6 +391,6 @@ impl LoadHosts {
         };
         let (index, channel) = self.channels.iter().enumerate().find(silent)?;
         let seconds = seconds(self.patience.deadline).trim_end_matches(" s").to_owned();
-        Some((index, RemoteError::Silent { host: channel.name.clone(), seconds }))
+        Some((index, RemoteError::Silent { host: channel.name.clone(), seconds, seen: channel.seen() }))
     }
 }

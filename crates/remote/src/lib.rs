@@ -6,7 +6,8 @@
 //!
 //! deadheat starts `ssh`, and `ssh` starts `deadheat agent` on the other machine. Orders and replies travel over the
 //! standard input and output of that one process. Nothing listens on a port. The agent ends with its channel: when its
-//! input ends, or when it has heard nothing for the deadline.
+//! input ends, or when it has heard nothing for the deadline. In a Kubernetes cluster, the API server takes ssh's place
+//! ([`kubernetes`]).
 //!
 //! The crate `openssh` is not used: it needs an async runtime and keeps a master connection with files of its own, and
 //! all that is needed here is one child process with its standard input and output.
@@ -19,6 +20,8 @@ mod error;
 pub mod frame;
 mod hosts;
 mod input;
+pub mod kubernetes;
+mod link;
 pub mod message;
 pub mod server_host;
 mod session;
@@ -28,6 +31,7 @@ mod writer;
 pub use agent::{AGENT_COMMAND, AgentEnd, serve};
 pub use channel::{Patience, Traffic};
 pub use error::RemoteError;
-pub use hosts::{HostCommand, HostWork, LoadHosts, Work};
+pub use hosts::{HostWork, LoadHosts, Work};
+pub use link::{HostCommand, Link, LinkEnd, Reach};
 pub use session::{HostSlice, Part, RemoteSession, divide, merge, start_skew};
 pub use ssh::{Program, SSH_VARIABLE, SshTarget, SshTargetError};

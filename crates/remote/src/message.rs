@@ -2,8 +2,8 @@
 //!
 //! Owns: the messages, their version, and the first line of each side. Must not know: how they travel.
 //!
-//! Each side first writes one line of text, which any version can read. Only when both versions are the same do frames
-//! follow. Times in messages are lengths of time, never moments: the clocks of two machines are not compared.
+//! Each side first writes one line of text, which any version can read; the controlling side begins. Only when both versions are the
+//! same do frames follow. Times in messages are lengths of time, never moments: the clocks of two machines are not compared.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use deadheat_load::{Address, Answer, Backend, Progress, SessionConfig, SliceOrde
 use serde::{Deserialize, Serialize};
 
 /// The version of the messages. It changes with any change of them or of what they contain.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// The beginning of an agent's first line.
 const AGENT: &str = "deadheat agent ";
@@ -184,7 +184,7 @@ pub fn control_line(version: &str, deadline: Duration) -> String {
     format!("{CONTROL}{PROTOCOL} {version} {}\n", deadline.as_millis())
 }
 
-/// Protocol and version in an agent's first line, such as `2 0.1.0`; `None` for any other line.
+/// Protocol and version in an agent's first line, such as `3 0.1.0`; `None` for any other line.
 pub fn agent_version(line: &str) -> Option<&str> {
     line.strip_prefix(AGENT)
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use deadheat_host::clock::unix_ms;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_record::LoadRecord;
+use deadheat_remote::RemoteError;
+use deadheat_remote::kubernetes::LoadJob;
 use rustix::process::{Resource, getrlimit};
 
 use super::Failure;
@@ -41,8 +43,31 @@ pub(crate) fn load(flags: &LoadFlags, console: &mut Console) -> Result<u8, Failu
         console.note(&lines_plain(&format!("note: {left_out}")));
     }
     let interrupt = Interrupt::listen()?;
-    let record = match connected(&plan, &interrupt, console)? {
-        Some(server) => measured(&plan, &server, &here, &interrupt, console)?,
+    let job = plan
+        .pods
+        .clone()
+        .map(LoadJob::prepare)
+        .transpose()
+        .map_err(|error| failure(RemoteError::from(error).into()))?;
+    let done = loaded(flags, &plan, job.as_ref(), &here, &interrupt, console);
+    // Also after a failure. What was measured has been shown: the cluster may take its time.
+    if let Some(Err(error)) = job.map(|job| job.end()) {
+        console.note(&lines_plain(&format!("{error}\n  {}", error.remedy())));
+    }
+    done
+}
+
+/// Everything between the plan and the exit status.
+fn loaded(
+    flags: &LoadFlags,
+    plan: &LoadPlan,
+    job: Option<&LoadJob>,
+    here: &Surroundings,
+    interrupt: &Interrupt,
+    console: &mut Console,
+) -> Result<u8, Failure> {
+    let record = match connected(plan, job, interrupt, console)? {
+        Some(server) => measured(plan, &server, here, interrupt, console)?,
         None => None,
     };
     let Some(record) = record else {
@@ -57,19 +82,29 @@ pub(crate) fn load(flags: &LoadFlags, console: &mut Console) -> Result<u8, Failu
 /// Reaches the load hosts, if there are any, and the server. `None` if interrupted before that.
 fn connected(
     plan: &LoadPlan,
+    job: Option<&LoadJob>,
     interrupt: &Interrupt,
     console: &Console,
 ) -> Result<Option<Connected>, Failure> {
     let stopped = || interrupt.asked();
-    if plan.hosts.is_empty() {
+    if let Some(pods) = &plan.pods {
+        let (workers, word) = (pods.workers, if pods.workers == 1 { "pod" } else { "pods" });
+        console.note(&format!(
+            "starting {workers} {word}: Job {} in the namespace {}",
+            pods.name, pods.namespace
+        ));
+    } else if plan.hosts.is_empty() {
         return Ok(connect(plan, None, &stopped)?);
+    } else {
+        let names: Vec<String> = plan.hosts.iter().map(ToString::to_string).collect();
+        console.note(&lines_plain(&format!("reaching {} by ssh", names.join(", "))));
     }
-    let names: Vec<String> = plan.hosts.iter().map(ToString::to_string).collect();
-    console.note(&lines_plain(&format!("reaching {} by ssh", names.join(", "))));
-    match reach(plan, &stopped).map_err(failure)? {
-        Some(hosts) => Ok(connect(plan, Some(hosts), &stopped)?),
-        None => Ok(None),
+    let Some(hosts) = reach(plan, job.cloned(), &stopped).map_err(failure)? else { return Ok(None) };
+    if plan.pods.is_some() {
+        let names: Vec<&str> = hosts.names().collect();
+        console.note(&lines_plain(&format!("running: {}", names.join(", "))));
     }
+    Ok(connect(plan, Some(hosts), &stopped)?)
 }
 
 /// All measurements, in order. `None` if interrupted before the measured load.

@@ -55,6 +55,8 @@ pub(crate) struct LoadFlags {
     pub(crate) generator: GeneratorFlags,
     #[command(flatten)]
     pub(crate) hosts: HostFlags,
+    #[command(flatten)]
+    pub(crate) kubernetes: KubernetesFlags,
     /// Write the result as JSON (deadheat.load/1); `-` writes it alone to standard output
     #[arg(long, value_name = "FILE", value_parser = Output::parse, help_heading = "Output")]
     pub(crate) json: Option<Output>,
@@ -202,7 +204,7 @@ pub(crate) struct ConnectionFlags {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Generator")]
 pub(crate) struct GeneratorFlags {
-    /// Worker threads; with --load-host, on each host [default: 1]
+    /// Worker threads; with --load-host or --load-kubernetes, on each host or pod [default: 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
     /// Pin the workers to these CPUs in turn, such as 1,5-7; one alone on its CPU never sleeps [default: taskset's]
@@ -223,6 +225,42 @@ pub(crate) struct HostFlags {
     /// Send the load from this machine, such as ssh://user@host:22; may be repeated, and the hosts share the load
     #[arg(long, value_name = "HOST")]
     pub(crate) load_host: Vec<SshTarget>,
+}
+
+/// Pods that send the load.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Kubernetes")]
+pub(crate) struct KubernetesFlags {
+    /// Send the load from pods in this namespace of the cluster that kubectl uses; needs --image
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace, requires = "image", conflicts_with = "load_host")]
+    pub(crate) load_kubernetes: Option<String>,
+    /// Number of pods, which share the load [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), requires = "load_kubernetes")]
+    pub(crate) load_workers: Option<u32>,
+    /// Image of the pods, which starts this version of deadheat
+    #[arg(long, value_name = "IMAGE", requires = "load_kubernetes")]
+    pub(crate) image: Option<String>,
+    /// Secret of the namespace with which the image is pulled [default: as for any pod there]
+    #[arg(long, value_name = "NAME", requires = "load_kubernetes")]
+    pub(crate) image_pull_secret: Option<String>,
+    /// CPUs of each pod, such as 2 or 500m [default: as many as threads]
+    #[arg(long, value_name = "CPUS", requires = "load_kubernetes")]
+    pub(crate) worker_cpu: Option<String>,
+    /// Memory of each pod, such as 1Gi [default: 512Mi]
+    #[arg(long, value_name = "BYTES", requires = "load_kubernetes")]
+    pub(crate) worker_memory: Option<String>,
+    /// Give up if not all pods run within this time [default: 1m]
+    #[arg(long, value_name = "TIME", value_parser = values::duration, requires = "load_kubernetes")]
+    pub(crate) ready_timeout: Option<Duration>,
+}
+
+/// A name as Kubernetes wants it. Other characters would change the path of requests.
+fn namespace(text: &str) -> Result<String, String> {
+    let fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    match (1..=63).contains(&text.len()) && text.bytes().all(fine) {
+        true => Ok(text.to_owned()),
+        false => Err("a namespace has at most 63 lower-case letters, digits and `-`".into()),
+    }
 }
 
 /// How requests arrive, as it is typed.
@@ -310,6 +348,22 @@ mod tests {
     }
 
     #[test]
+    fn the_options_of_pods_are_read() {
+        let line = "h --load-kubernetes load --load-workers 3 --image r/deadheat:1 --image-pull-secret s --worker-cpu 2 \
+                    --worker-memory 1Gi --ready-timeout 2m";
+        let read = KubernetesFlags {
+            load_kubernetes: Some("load".into()),
+            load_workers: Some(3),
+            image: Some("r/deadheat:1".into()),
+            image_pull_secret: Some("s".into()),
+            worker_cpu: Some("2".into()),
+            worker_memory: Some("1Gi".into()),
+            ready_timeout: Some(Duration::from_secs(120)),
+        };
+        assert_eq!(flags(line).kubernetes, read);
+    }
+
+    #[test]
     fn others_spellings_are_understood() {
         for (line, seconds) in [("-d10s h", 10), ("-z 3s h", 3), ("--duration=1m h", 60)] {
             assert_eq!(flags(line).amount.duration, Some(Duration::from_secs(seconds)), "{line}");
@@ -351,6 +405,13 @@ mod tests {
             "h --cpus x",
             "h --backend kqueue",
             "h h2",
+            "h --load-kubernetes load",
+            "h --load-kubernetes Load --image i",
+            "h --load-kubernetes a/b --image i",
+            "h --load-kubernetes load --image i --load-workers 0",
+            "h --load-kubernetes load --image i --load-host ssh://a",
+            "h --image i",
+            "h --load-workers 3",
         ] {
             let cli = Cli::try_parse_from(["deadheat", "load"].into_iter().chain(line.split_whitespace()));
             assert!(cli.is_err(), "{line}");

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use deadheat_load::{Arrivals, Backend, Limit, Pacer, Rate, RecordedTimes, StatusSet, TlsTrust};
 use deadheat_remote::SshTarget;
+use deadheat_remote::kubernetes::JobSettings;
 
 use super::target::Target;
 use super::wire::{Order, Wires};
@@ -23,6 +24,14 @@ const DURATION: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The default time limit of an attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Memory of a pod, as Kubernetes writes it.
+const POD_MEMORY: &str = "512Mi";
+/// All pods must run within this time.
+const PODS_READY: Duration = Duration::from_secs(60);
+/// The longest that a load from pods may take if it has no given duration.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+/// What the checks before a load and the results after it may take, besides what waits for answers.
+const AROUND: Duration = Duration::from_secs(60);
 /// Files that the process has open besides its connections.
 const OTHER_FILES: u64 = 64;
 
@@ -74,6 +83,8 @@ pub(crate) struct LoadPlan {
     pub(crate) ceiling: bool,
     /// The machines that send the load. If empty, this one does.
     pub(crate) hosts: Vec<SshTarget>,
+    /// The pods that send the load instead.
+    pub(crate) pods: Option<JobSettings>,
 }
 
 /// Input of the plan besides the command line.
@@ -130,6 +141,7 @@ impl LoadPlan {
             backend: flags.generator.backend.unwrap_or(Backend::Auto),
             ceiling: flags.generator.ceiling,
             hosts: flags.hosts.load_host.clone(),
+            pods: pods(flags, threads, duration, timeout, here),
             target,
         };
         plan.combinations(flags)?;
@@ -161,7 +173,11 @@ impl LoadPlan {
                 "write https:// or leave them out",
             );
         }
-        if self.ceiling && !self.hosts.is_empty() {
+        if self.pods.is_some() && flags.generator.cpus.is_some() {
+            let problem = "--cpus names CPUs of a machine, but the cluster chooses those of a pod";
+            return wrong(problem, "leave --cpus out; --worker-cpu says how many a pod gets");
+        }
+        if self.ceiling && (!self.hosts.is_empty() || self.pods.is_some()) {
             let problem =
                 "--ceiling measures the generator on this machine, but the load comes from another one";
             return wrong(problem, "leave --ceiling out, or run it on the load host");
@@ -261,18 +277,61 @@ fn recorded(flags: &LoadFlags, times: Arc<RecordedTimes>, speed: f64) -> Result<
     Ok(Shape::Recorded { times, speed })
 }
 
+/// Where the load comes from if not from this machine.
+enum Elsewhere {
+    /// From so many load hosts; 0: from here.
+    Hosts(u32),
+    /// From so many pods.
+    Pods(u32),
+}
+
+fn elsewhere(flags: &LoadFlags) -> Elsewhere {
+    match flags.kubernetes.load_kubernetes {
+        Some(_) => Elsewhere::Pods(flags.kubernetes.load_workers.unwrap_or(1)),
+        None => Elsewhere::Hosts(u32::try_from(flags.hosts.load_host.len()).unwrap_or(u32::MAX)),
+    }
+}
+
+/// The pods that send the load, if pods send it.
+fn pods(
+    flags: &LoadFlags,
+    threads: usize,
+    duration: Option<Duration>,
+    timeout: Duration,
+    here: &Surroundings,
+) -> Option<JobSettings> {
+    let typed = &flags.kubernetes;
+    let (namespace, Elsewhere::Pods(workers)) = (typed.load_kubernetes.clone()?, elsewhere(flags)) else {
+        return None;
+    };
+    let warmup = flags.amount.warmup.unwrap_or(Duration::ZERO);
+    Some(JobSettings {
+        // Not the seed that was typed: two loads at the same time have two names.
+        name: format!("deadheat-load-{:08x}", here.seed & 0xffff_ffff),
+        namespace,
+        workers: workers as usize,
+        image: typed.image.clone()?,
+        pull_secret: typed.image_pull_secret.clone(),
+        cpu: typed.worker_cpu.clone().unwrap_or_else(|| threads.to_string()),
+        memory: typed.worker_memory.clone().unwrap_or_else(|| POD_MEMORY.into()),
+        ready_timeout: typed.ready_timeout.unwrap_or(PODS_READY),
+        longest: warmup + duration.unwrap_or(LONGEST) + 4 * timeout + AROUND,
+        grace: timeout + Duration::from_secs(5),
+    })
+}
+
 /// The number of connections, and its upper limit.
 fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<(usize, usize), UsageError> {
     let connections = flags.amount.connections.unwrap_or(CONNECTIONS);
-    let hosts = u32::try_from(flags.hosts.load_host.len()).unwrap_or(u32::MAX);
+    let (hosts, kind, fewer) = match elsewhere(flags) {
+        Elsewhere::Hosts(hosts) => (hosts, "load hosts", "name fewer load hosts"),
+        Elsewhere::Pods(pods) => (pods, "pods", "ask for fewer --load-workers"),
+    };
     if connections < hosts {
         let problem = format!(
-            "{connections} connections cannot be divided over {hosts} load hosts: each needs at least one"
+            "{connections} connections cannot be divided over {hosts} {kind}: each needs at least one"
         );
-        return Err(UsageError::new(
-            problem,
-            format!("raise -c to at least {hosts}, or name fewer load hosts"),
-        ));
+        return Err(UsageError::new(problem, format!("raise -c to at least {hosts}, or {fewer}")));
     }
     // The limit of this machine does not apply to a load host. Its agent reports if its own limit is reached.
     let open_files = here.open_files.filter(|_| hosts == 0);
@@ -297,7 +356,7 @@ fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<
         && hosts > 1
     {
         let problem = format!(
-            "-t {threads}: there are only {connections} connections for {hosts} load hosts, and each thread needs one"
+            "-t {threads}: there are only {connections} connections for {hosts} {kind}, and each thread needs one"
         );
         let least = threads.saturating_mul(hosts);
         return Err(UsageError::new(
@@ -333,10 +392,11 @@ fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<
 /// workers. With more CPUs, the same restriction may also apply to the server.
 fn cpus(flags: &LoadFlags, threads: usize, here: &Surroundings) -> Result<Vec<usize>, UsageError> {
     let Some(list) = &flags.generator.cpus else {
-        let own = here.cpus_chosen && here.cpus.len() == threads && flags.hosts.load_host.is_empty();
+        let from_here = matches!(elsewhere(flags), Elsewhere::Hosts(0));
+        let own = here.cpus_chosen && here.cpus.len() == threads && from_here;
         return Ok(if own { here.cpus.clone() } else { Vec::new() });
     };
-    if !flags.hosts.load_host.is_empty() {
+    if !matches!(elsewhere(flags), Elsewhere::Hosts(0)) {
         // They are CPUs of the load hosts, whose agents say if one cannot be used.
         return Ok(list.0.clone());
     }
@@ -436,6 +496,22 @@ mod tests {
     }
 
     #[test]
+    fn pods_get_what_the_load_needs() {
+        let pods = |line: &str| plan(line).pods.unwrap();
+        let usual = pods("--load-kubernetes n --image i");
+        assert_eq!((usual.workers, usual.cpu.as_str(), usual.memory.as_str()), (1, "1", "512Mi"));
+        assert_eq!((usual.name.as_str(), usual.grace), ("deadheat-load-00000007", Duration::from_secs(15)));
+        assert_eq!(usual.longest, Duration::from_secs(10 + 40 + 60));
+        let all = pods(
+            "-t 2 -n 5 -c 6 --load-kubernetes n --image i --load-workers 3 --worker-memory 1Gi --seed 9",
+        );
+        assert_eq!((all.workers, all.cpu.as_str(), all.memory.as_str()), (3, "2", "1Gi"));
+        assert_eq!(all.name, usual.name, "the typed seed does not matter");
+        assert!(all.longest > LONGEST, "its end is not known");
+        assert_eq!(plan("").pods, None);
+    }
+
+    #[test]
     fn what_makes_no_sense_is_told() {
         for (line, part) in [
             ("-r nonsense", "at character 1"),
@@ -452,6 +528,9 @@ mod tests {
             ("-c 3 -t 2 --load-host ssh://a --load-host ssh://b", "only 3 connections for 2 load hosts"),
             ("--load-host ssh://a --load-host ssh://a", "named twice"),
             ("--ceiling --load-host ssh://a", "on this machine"),
+            ("-c 2 --load-kubernetes n --image i --load-workers 3", "divided over 3 pods"),
+            ("--cpus 0 --load-kubernetes n --image i", "the cluster chooses"),
+            ("--ceiling --load-kubernetes n --image i", "on this machine"),
             ("-b @no/such", "--body no/such"),
         ] {
             let error = plan_in(line, 512).expect_err(line);

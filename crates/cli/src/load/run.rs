@@ -11,6 +11,7 @@ use deadheat_load::{
     Address, Answer, ExchangeError, Limit, OpenError, ProgressHandle, Requests, Session, SessionConfig,
     SessionError, SliceOrder, StopHandle, Tally, Times, TlsSettings, exchange_tls,
 };
+use deadheat_remote::kubernetes::LoadJob;
 use deadheat_remote::message::Asked;
 use deadheat_remote::{
     HostCommand, HostSlice, LoadHosts, Part, Patience, Program, RemoteError, RemoteSession, merge, start_skew,
@@ -40,15 +41,25 @@ pub(crate) struct Connected {
     pub(crate) hosts: Option<Arc<LoadHosts>>,
 }
 
-/// Reaches the load hosts, and starts an agent on each. `None` if `stopped` becomes true before that.
+/// Reaches the load hosts, and starts an agent on each; with a Job, these are its pods. `None` if `stopped` becomes true before that.
 pub(crate) fn reach(
     plan: &LoadPlan,
+    job: Option<LoadJob>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Arc<LoadHosts>>, LoadError> {
-    let version = env!("CARGO_PKG_VERSION");
-    let program = Program::running(version).map_err(SessionError::Wait)?;
-    let hosts: Vec<HostCommand> = plan.hosts.iter().map(|host| HostCommand::ssh(host, &program)).collect();
-    let reached = unless(stopped, move || LoadHosts::connect(hosts, version, Patience::default()));
+    let (version, patience) = (env!("CARGO_PKG_VERSION"), Patience::default());
+    let reached = match job {
+        Some(job) => unless(stopped, move || {
+            job.start()?;
+            LoadHosts::connect(job.workers(), version, patience)
+        }),
+        None => {
+            let program = Program::running(version).map_err(SessionError::Wait)?;
+            let hosts: Vec<HostCommand> =
+                plan.hosts.iter().map(|host| HostCommand::ssh(host, &program)).collect();
+            unless(stopped, move || LoadHosts::connect(hosts, version, patience))
+        }
+    };
     Ok(reached.transpose()?.map(Arc::new))
 }
 

@@ -28,7 +28,6 @@ use crate::agent::{AgentEnd, greeting};
 use crate::channel::{lock, seconds};
 use crate::frame::encode;
 use crate::input::{Input, Waited};
-use crate::message::agent_line;
 use crate::ssh::SSH_VARIABLE;
 use crate::writer::Writer;
 
@@ -59,8 +58,7 @@ pub fn serve(
     let Ok(writer) = Writer::start(output, None) else {
         return AgentEnd::Failed("no thread could be started".into());
     };
-    writer.send(agent_line(version).into_bytes());
-    let deadline = match greeting(&mut input, version) {
+    let deadline = match greeting(&mut input, &writer, version) {
         Ok(deadline) => deadline,
         Err(end) => return end,
     };

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use sha2::{Digest as _, Sha256};
 
 use super::message::{Entry, RunOrder, ServerOrder, ServerReply, SshInput, SshOutput, Stream};
-use crate::channel::{Patience, Start, end, ending, keep_errors, lock, seconds, start_error};
+use crate::channel::{Patience, Start, lock, seconds};
 use crate::error::RemoteError;
 use crate::frame::encode;
-use crate::hosts::HostCommand;
 use crate::input::{Input, Waited};
+use crate::link::{HostCommand, Link, LinkEnd, Reach as _, end};
 use crate::writer::{Beat, Writer};
 
 /// How often to look for an interruption and for a silent host.
@@ -98,7 +98,7 @@ enum Event {
 pub struct ServerHost<'a> {
     name: String,
     writer: Option<Writer>,
-    child: Arc<Mutex<Child>>,
+    end: Arc<dyn LinkEnd>,
     events: Receiver<Event>,
     heard: Arc<Mutex<Instant>>,
     patience: Patience,
@@ -127,26 +127,14 @@ impl<'a> ServerHost<'a> {
         patience: Patience,
         interrupted: &'a dyn Fn() -> bool,
     ) -> Result<Self, ServerHostError> {
-        let HostCommand { name, mut command, program } = host;
-        // A group of its own: Ctrl-C at the terminal ends the command in an orderly way, and does not kill the channel.
-        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| start_error(&name, &command, &error))?;
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(mut stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err(RemoteError::Unreachable { host: name, reason: "it has no pipes".into() }.into());
-        };
-        let child = Arc::new(Mutex::new(child));
-        let mut start = Start {
-            name: &name,
-            errors: keep_errors(stderr),
-            child: Arc::clone(&child),
-            input: Input::new(stdout),
-        };
-        if let Err(error) = start.greet(&mut stdin, program.as_ref(), version, patience) {
-            end(&child, Duration::ZERO);
+        let Link { name, mut output, input, program, end } = host.reach()?;
+        let mut start = Start { name: &name, end: &*end, input: Input::new(input) };
+        if let Err(error) = start.greet(&mut output, program.as_ref(), version, patience) {
+            drop(output);
+            end.close(Duration::ZERO);
             return Err(error.into());
         }
-        let Start { errors, mut input, .. } = start;
+        let mut input = start.input;
         let mut number = 0;
         let frame = Box::new(move || {
             number += 1;
@@ -156,11 +144,12 @@ impl<'a> ServerHost<'a> {
         let failed = |error: std::io::Error| RemoteError::Unreachable {
             host: name.clone(),
             reason: format!("no thread could be started: {error}"),
+            remedy: "raise the limits of this process (ulimit -a)",
         };
-        let writer = Writer::start(stdin, Some(Beat { every: patience.beat, frame })).map_err(failed)?;
+        let writer = Writer::start(output, Some(Beat { every: patience.beat, frame })).map_err(failed)?;
         let heard = Arc::new(Mutex::new(Instant::now()));
         let (sender, events) = channel();
-        let (hearing, reading) = (Arc::clone(&heard), Arc::clone(&child));
+        let (hearing, reading) = (Arc::clone(&heard), Arc::clone(&end));
         let read = move || {
             let reason = loop {
                 match input.message::<ServerReply>() {
@@ -173,7 +162,7 @@ impl<'a> ServerHost<'a> {
                     Ok(None) => match input.wait(Duration::from_secs(1)) {
                         Ok(Waited::Bytes) => *lock(&hearing) = input.arrived(),
                         Ok(Waited::Nothing) => {}
-                        Ok(Waited::End) | Err(_) => break ending(&reading, &errors, ""),
+                        Ok(Waited::End) | Err(_) => break reading.reason(""),
                     },
                     Err(error) => break error.to_string(),
                 }
@@ -181,7 +170,7 @@ impl<'a> ServerHost<'a> {
             let _ = sender.send(Event::Ended(reason));
         };
         std::thread::Builder::new().name("read-channel".into()).spawn(read).map_err(failed)?;
-        Ok(Self { name, writer: Some(writer), child, events, heard, patience, interrupted, on_the_way: 0 })
+        Ok(Self { name, writer: Some(writer), end, events, heard, patience, interrupted, on_the_way: 0 })
     }
 
     /// Makes the work folder of this name. Returns its path on the host.
@@ -326,7 +315,7 @@ impl<'a> ServerHost<'a> {
                 if lock(&self.heard).elapsed() > self.patience.deadline {
                     let seconds = seconds(self.patience.deadline);
                     // The program that leads there may wait for the network for long.
-                    let _ = lock(&self.child).kill();
+                    self.end.cut();
                     return Err(lost(format!("nothing was heard from it for {seconds}")));
                 }
                 Ok(None)
@@ -355,7 +344,7 @@ impl Drop for ServerHost<'_> {
     fn drop(&mut self) {
         // The end of its input ends the agent, and with it the child.
         self.writer.take();
-        end(&self.child, CLOSING);
+        self.end.close(CLOSING);
     }
 }
 
