@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::channel::lock;
@@ -17,8 +18,8 @@ use crate::ssh::{Program, SshTarget};
 /// What to do about a host that ssh does not reach.
 const SSH_WORKS: &str =
     "make sure that `ssh HOST true` works without asking anything; deadheat cannot type a password";
-/// A child that has closed its output has this long to end, so that its exit status can be told.
-const ENDING: Duration = Duration::from_millis(500);
+/// A child that has closed its output has this long to end, so that its exit status and its last words can be told.
+const ENDING: Duration = Duration::from_secs(1);
 /// How much of the standard error of whatever leads to the agent is kept, in bytes.
 const KEPT_ERRORS: usize = 4 * 1024;
 
@@ -104,7 +105,8 @@ impl Reach for HostCommand {
             let reason = "it has no pipes".into();
             return Err(RemoteError::Unreachable { host: name, reason, remedy: SSH_WORKS });
         };
-        let end = Arc::new(ChildEnd { child: Mutex::new(child), errors: keep_errors(stderr) });
+        let (errors, reading) = keep_errors(stderr);
+        let end = Arc::new(ChildEnd { child: Mutex::new(child), errors, reading });
         Ok(Link { name, output: Box::new(stdin), input: stdout.into(), program, end })
     }
 }
@@ -119,6 +121,8 @@ fn start_error(name: &str, command: &Command, error: &std::io::Error) -> RemoteE
 struct ChildEnd {
     child: Mutex<Child>,
     errors: Arc<Mutex<Vec<u8>>>,
+    /// Ends with what the child writes to standard error.
+    reading: JoinHandle<()>,
 }
 
 impl LinkEnd for ChildEnd {
@@ -137,8 +141,10 @@ impl LinkEnd for ChildEnd {
             || "its channel closed".to_owned(),
             |status| format!("its channel closed ({status})"),
         );
-        // What the child wrote last may still be on its way through the pipe.
-        std::thread::sleep(Duration::from_millis(20));
+        // What the child wrote last may still be on its way through the pipe. A process that the child left behind may hold the pipe open.
+        while !self.reading.is_finished() && begun.elapsed() < ENDING {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         format!("{how}{}", self.said(noise))
     }
 
@@ -174,16 +180,16 @@ pub(crate) fn end(child: &Mutex<Child>, patience: Duration) {
 }
 
 /// Keeps the end of what the child writes to standard error.
-fn keep_errors(mut stderr: ChildStderr) -> Arc<Mutex<Vec<u8>>> {
+fn keep_errors(mut stderr: ChildStderr) -> (Arc<Mutex<Vec<u8>>>, JoinHandle<()>) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let keeping = Arc::clone(&kept);
-    std::thread::spawn(move || {
+    let reading = std::thread::spawn(move || {
         let mut piece = [0; 1024];
         while let Ok(count @ 1..) = stderr.read(&mut piece) {
             keep(&mut lock(&keeping), &piece[..count]);
         }
     });
-    kept
+    (kept, reading)
 }
 
 /// Adds to what was said, and keeps only the end of it.
