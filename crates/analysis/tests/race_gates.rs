@@ -720,7 +720,7 @@ fn a_link_is_a_suspect_from_half_of_its_bandwidth_on() {
     shared.pilots[0].link.as_mut().unwrap().together = most;
     assert_eq!(found(&shared), both("link-saturated", Severity::Warn, &shared));
     assert!(read(&shared, "link-saturated").1.contains("for all load hosts together"));
-    // Nothing is said of a bandwidth that could not be measured.
+    // Without a measured bandwidth, there is no finding.
     let mut unknown = at(99);
     unknown.pilots[0].link = None;
     assert_eq!(found(&unknown), []);

@@ -72,7 +72,7 @@ impl Console {
 
     /// Writes bytes of a command on another machine, which knows this terminal, as they are.
     pub(crate) fn pass(&self, stream: Stream, bytes: &[u8]) {
-        // If nobody reads this, the command goes on: its record counts.
+        // The command goes on if its output cannot be written, because its record counts.
         let _ = match stream {
             Stream::Output if !self.results_to_stderr => {
                 let mut output = io::stdout().lock();

@@ -72,7 +72,7 @@ impl Elsewhere {
         }
     }
 
-    /// Passes on what is wrong with a load host as soon as it is known, until the result is dropped. None if the system cannot start a thread.
+    /// Calls `say` at once when a load host is silent or lost, until the result is dropped. None if the system cannot start a thread.
     pub(crate) fn tell_trouble(&self, say: impl Fn(&str) + Send + 'static) -> Option<Telling> {
         let trouble = Trouble::with(Arc::clone(&self.hosts), "the race ends");
         trouble.tell_with(move |line| say(&lines_plain(line))).ok()

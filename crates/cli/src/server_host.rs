@@ -197,7 +197,7 @@ pub(crate) fn check(
     study::load(&flags.study)?;
     let (sent, study) = of_study(&flags.study, &flags.server)?;
     let words = [vec!["check".into()], utf8(forwarded(arguments))?, vec!["--".into(), word_of(&study)]];
-    elsewhere(words.concat(), target, &sent, flags.server.send_ignored, console)
+    run_there(words.concat(), target, &sent, flags.server.send_ignored, console)
 }
 
 /// Examines another machine.
@@ -222,15 +222,15 @@ pub(crate) fn doctor(
     words.extend(utf8(forwarded(arguments))?);
     let Some(command) = &flags.command else {
         // There is nothing to send: the server is built in.
-        return elsewhere(words, target, Path::new(""), false, console);
+        return run_there(words, target, Path::new(""), false, console);
     };
     words.extend(["--".into(), command.clone()]);
     let sent = flags.server.send.clone().map_or_else(std::env::current_dir, Ok)?;
-    elsewhere(words, target, &sent, flags.server.send_ignored, console)
+    run_there(words, target, &sent, flags.server.send_ignored, console)
 }
 
 /// Runs a command without a record on another machine. An empty `sent` sends nothing.
-fn elsewhere(
+fn run_there(
     words: Vec<String>,
     target: &SshTarget,
     sent: &Path,

@@ -350,3 +350,17 @@ fn read_answer(
         }
     }
 }
+
+/// An error with its causes, without repetition.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(one) = cause {
+        let more = one.to_string();
+        if !text.contains(&more) {
+            text += &format!(": {more}");
+        }
+        cause = one.source();
+    }
+    text
+}

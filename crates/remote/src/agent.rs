@@ -17,7 +17,10 @@ use std::time::{Duration, Instant};
 
 use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::monitor::{Monitor, Snapshot};
-use deadheat_load::{Address, Answer, ExchangeError, ProgressHandle, Session, StopHandle, exchange_tls};
+use deadheat_load::{
+    Address, Answer, ExchangeError, ProgressHandle, Session, StopHandle, exchange_tls, with_causes,
+};
+use serde::de::DeserializeOwned;
 
 use crate::channel::{lock, seconds};
 use crate::frame::encode;
@@ -72,10 +75,19 @@ pub fn serve(input: impl Into<OwnedFd>, output: impl Write + Send + 'static, ver
         return AgentEnd::Failed("no thread could be started".into());
     }
     let reading = Reading { sender, handles, writer, running };
+    obey(&mut input, deadline, |order, arrived| reading.receive(order, arrived))
+}
+
+/// Hands each order to `receive`, with the time at which it arrived, until the channel ends or nothing is heard for as long as `deadline`.
+pub(crate) fn obey<T: DeserializeOwned>(
+    input: &mut Input,
+    deadline: Duration,
+    mut receive: impl FnMut(T, Instant),
+) -> AgentEnd {
     let mut heard = Instant::now();
     loop {
-        match input.message::<Order>() {
-            Ok(Some(order)) => reading.receive(order, input.arrived()),
+        match input.message() {
+            Ok(Some(order)) => receive(order, input.arrived()),
             Ok(None) => {
                 let left = deadline.saturating_sub(heard.elapsed());
                 if left.is_zero() {
@@ -204,7 +216,7 @@ impl Worker {
                     self.sessions.insert(id, session);
                     Some(opened)
                 }
-                Err(error) => Some(Reply::Failed { reason: chain(&error), own: error.is_our_own() }),
+                Err(error) => Some(Reply::Failed { reason: with_causes(&error), own: error.is_our_own() }),
             },
             Order::Slice { session: id, order, start_in, afresh } => {
                 let Some(session) = self.sessions.get_mut(&id) else { return Some(unknown(id)) };
@@ -237,7 +249,7 @@ impl Worker {
                         });
                         Reply::Done { tally: Box::new(tally), late, seen }
                     }
-                    Err(error) => Reply::failed(chain(&error)),
+                    Err(error) => Reply::failed(with_causes(&error)),
                 })
             }
             Order::Handicap { session, handicap } => {
@@ -271,7 +283,7 @@ fn ask(asked: &[Asked], timeout: Duration, max_body: usize) -> Vec<Result<Answer
             exchange_tls(&asked.address, asked.tls.as_ref(), &asked.bytes, asked.head, timeout, max_body);
         answer.map_err(|error| Unanswered {
             timed_out: matches!(error, ExchangeError::Timeout(_) | ExchangeError::Handshake(_)),
-            reason: chain(&error),
+            reason: with_causes(&error),
         })
     };
     let lost = |_| Err(Unanswered { reason: "a defect of deadheat".into(), timed_out: false });
@@ -287,18 +299,4 @@ fn reach(address: &Address, timeout: Duration) -> Result<(), String> {
         Address::Unix(path) => UnixStream::connect(path).map(drop),
     };
     reached.map_err(|error| error.to_string())
-}
-
-/// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(one) = cause {
-        let more = one.to_string();
-        if !text.contains(&more) {
-            text += &format!(": {more}");
-        }
-        cause = one.source();
-    }
-    text
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use deadheat_host::monitor::Disturbance;
 use deadheat_load::{
     Address, Answer, ExchangeError, LoadSession, OpenError, Session, SessionConfig, TlsFailure, TlsSettings,
-    exchange_tls,
+    exchange_tls, with_causes,
 };
 use deadheat_record::{Finding, LinkBandwidth, Plan};
 
@@ -183,20 +183,6 @@ pub(crate) fn ask_all(
     }
     let missing = || Err(NoAnswer::plain("deadheat could not send the request"));
     Some(answers.into_iter().map(|answer| answer.unwrap_or_else(missing)).collect())
-}
-
-/// An error with its causes, without repetition.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(one) = cause {
-        let more = one.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = one.source();
-    }
-    text
 }
 
 #[cfg(test)]

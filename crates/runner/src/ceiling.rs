@@ -12,11 +12,10 @@ use std::time::Duration;
 
 use deadheat_load::{
     Address, Backend, BodyRule, Expectation, NullConfig, NullServer, Prepared, Requests, ServerIdentity,
-    SessionConfig, StatusRule, request_bytes,
+    SessionConfig, StatusRule, request_bytes, with_causes,
 };
 use deadheat_record::{Experiment, LinkBandwidth, ScenarioPlan};
 
-use crate::ask::with_causes;
 use crate::epoch::{EpochError, EpochRun};
 use crate::launcher::{NullStart, ReadyContender};
 use crate::loaded::{LoadedContender, Sent, SliceStart};

@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_analysis::series::rate_per_s;
-use deadheat_load::{Prepared, Requests, Tally};
+use deadheat_load::{Prepared, Requests, Tally, with_causes};
 use deadheat_record::{
     ContenderEpoch, Difference, Epoch, HistogramError, LoadHostsEpoch, Plan, Replay, Round, ScenarioPlan,
     Slice,
 };
 
-use crate::ask::with_causes;
 use crate::events::{Event, Observer};
 use crate::launcher::{Launcher, ReadyContender, ResetError, Until, stop_all};
 use crate::load_hosts::LoadHostsReadings;

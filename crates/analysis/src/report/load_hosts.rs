@@ -15,7 +15,7 @@ pub struct LoadHostsResult {
     /// Time between the first and the last start of a load host in a slice, 99th percentile over slices, in nanoseconds. With fewer than 100 slices, the
     /// longest. Null with one load host.
     pub start_skew_p99_ns: Option<u64>,
-    /// The highest use of the network: by which contender, in which epoch, and of which bandwidth. Null if the bandwidth is not known.
+    /// The highest use of the network, with its contender and its epoch. Null if no bandwidth was measured.
     pub link: Option<LinkUse>,
     /// Loaded time as a share of the time for which contenders were not frozen, 0 to 1. The rest is what orders and results took on their way.
     pub duty: Option<f64>,

@@ -38,7 +38,8 @@ pub(crate) fn duty<'a>(parts: impl Iterator<Item = &'a ContenderEpoch>) -> Optio
     (awake_ns > 0).then(|| loaded_ns as f64 / awake_ns as f64)
 }
 
-/// The highest use of the network by a contender, over its epochs, of a load host's own bandwidth or of that of all together. None if no bandwidth is known.
+/// The epoch in which a contender used the network most. Each load host is compared with its own bandwidth, and all together with theirs. None if
+/// no bandwidth was measured.
 pub(crate) fn link(record: &Record, scenario: &ScenarioPlan, contender: usize) -> Option<LinkUse> {
     let pilot = record.pilots.iter().find(|pilot| pilot.scenario == scenario.name)?;
     let of_epoch = |epoch: &Epoch| -> Option<LinkUse> {

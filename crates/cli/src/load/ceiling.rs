@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadheat_load::{BodyRule, Limit, NullConfig, NullServer, Pacer, Session, SliceOrder};
+use deadheat_load::{BodyRule, Limit, NullConfig, NullServer, Pacer, Session, SliceOrder, with_causes};
 
-use super::checks::{Checks, chain};
+use super::checks::Checks;
 use super::plan::LoadPlan;
 use super::run::{Connected, config};
 use deadheat_study::choices::UsageError;
@@ -25,7 +25,10 @@ const MEASURED: Duration = Duration::from_millis(1_700);
 /// When it cannot be measured.
 pub(crate) fn ceiling(plan: &LoadPlan, checks: &Checks, cpus: &[usize]) -> Result<f64, UsageError> {
     let failed = |error: &dyn std::error::Error| {
-        UsageError::new(format!("--ceiling could not be measured: {}", chain(error)), "leave --ceiling out")
+        UsageError::new(
+            format!("--ceiling could not be measured: {}", with_causes(error)),
+            "leave --ceiling out",
+        )
     };
     let others: Vec<usize> = cpus.iter().copied().filter(|cpu| !plan.cpus.contains(cpu)).collect();
     let shared = others.is_empty();

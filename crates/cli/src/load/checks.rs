@@ -110,20 +110,6 @@ fn rule(
     Ok((rule, Some(words.into())))
 }
 
-/// An error with its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(one) = cause {
-        let more = one.to_string();
-        if !text.contains(&more) {
-            text += &format!(": {more}");
-        }
-        cause = one.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -277,18 +277,21 @@ fn recorded(flags: &LoadFlags, times: Arc<RecordedTimes>, speed: f64) -> Result<
     Ok(Shape::Recorded { times, speed })
 }
 
-/// Where the load comes from if not from this machine.
-enum Elsewhere {
-    /// From so many load hosts; 0: from here.
-    Hosts(u32),
-    /// From so many pods.
+/// The machines that send the load.
+#[derive(PartialEq)]
+enum Senders {
+    ThisMachine,
+    LoadHosts(u32),
     Pods(u32),
 }
 
-fn elsewhere(flags: &LoadFlags) -> Elsewhere {
-    match flags.kubernetes.load_kubernetes {
-        Some(_) => Elsewhere::Pods(flags.kubernetes.load_workers.unwrap_or(1)),
-        None => Elsewhere::Hosts(u32::try_from(flags.hosts.load_host.len()).unwrap_or(u32::MAX)),
+fn senders(flags: &LoadFlags) -> Senders {
+    if flags.kubernetes.load_kubernetes.is_some() {
+        return Senders::Pods(flags.kubernetes.load_workers.unwrap_or(1));
+    }
+    match u32::try_from(flags.hosts.load_host.len()).unwrap_or(u32::MAX) {
+        0 => Senders::ThisMachine,
+        hosts => Senders::LoadHosts(hosts),
     }
 }
 
@@ -301,7 +304,7 @@ fn pods(
     here: &Surroundings,
 ) -> Option<JobSettings> {
     let typed = &flags.kubernetes;
-    let (namespace, Elsewhere::Pods(workers)) = (typed.load_kubernetes.clone()?, elsewhere(flags)) else {
+    let (namespace, Senders::Pods(workers)) = (typed.load_kubernetes.clone()?, senders(flags)) else {
         return None;
     };
     let warmup = flags.amount.warmup.unwrap_or(Duration::ZERO);
@@ -323,9 +326,10 @@ fn pods(
 /// The number of connections, and its upper limit.
 fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<(usize, usize), UsageError> {
     let connections = flags.amount.connections.unwrap_or(CONNECTIONS);
-    let (hosts, kind, fewer) = match elsewhere(flags) {
-        Elsewhere::Hosts(hosts) => (hosts, "load hosts", "name fewer load hosts"),
-        Elsewhere::Pods(pods) => (pods, "pods", "ask for fewer --load-workers"),
+    let (hosts, kind, fewer) = match senders(flags) {
+        Senders::ThisMachine => (0, "", ""),
+        Senders::LoadHosts(hosts) => (hosts, "load hosts", "name fewer load hosts"),
+        Senders::Pods(pods) => (pods, "pods", "ask for fewer --load-workers"),
     };
     if connections < hosts {
         let problem = format!(
@@ -392,11 +396,11 @@ fn connections(flags: &LoadFlags, shape: &Shape, here: &Surroundings) -> Result<
 /// workers. With more CPUs, the same restriction may also apply to the server.
 fn cpus(flags: &LoadFlags, threads: usize, here: &Surroundings) -> Result<Vec<usize>, UsageError> {
     let Some(list) = &flags.generator.cpus else {
-        let from_here = matches!(elsewhere(flags), Elsewhere::Hosts(0));
+        let from_here = senders(flags) == Senders::ThisMachine;
         let own = here.cpus_chosen && here.cpus.len() == threads && from_here;
         return Ok(if own { here.cpus.clone() } else { Vec::new() });
     };
-    if !matches!(elsewhere(flags), Elsewhere::Hosts(0)) {
+    if senders(flags) != Senders::ThisMachine {
         // They are CPUs of the load hosts, whose agents say if one cannot be used.
         return Ok(list.0.clone());
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use deadheat_load::{
     Address, Answer, ExchangeError, Limit, OpenError, ProgressHandle, Requests, Session, SessionConfig,
-    SessionError, SliceOrder, StopHandle, Tally, Times, TlsSettings, exchange_tls,
+    SessionError, SliceOrder, StopHandle, Tally, Times, TlsSettings, exchange_tls, with_causes,
 };
 use deadheat_remote::kubernetes::LoadJob;
 use deadheat_remote::message::Asked;
@@ -18,7 +18,6 @@ use deadheat_remote::{
 };
 use deadheat_report::load::live::Phase;
 
-use super::checks::chain;
 use super::plan::LoadPlan;
 use super::show::{Goal, Show};
 use super::target::first_that_answers;
@@ -76,7 +75,7 @@ pub(crate) fn connect(
 fn find(plan: &LoadPlan, hosts: Option<Arc<LoadHosts>>) -> Result<Connected, UsageError> {
     let tls = plan.target.tls.then(|| TlsSettings::new(&plan.target.host, plan.trust.clone())).transpose();
     let tls = tls.map_err(|error| {
-        UsageError::new(chain(&error), "for a self-signed certificate, use --ca FILE or --insecure")
+        UsageError::new(with_causes(&error), "for a self-signed certificate, use --ca FILE or --insecure")
     })?;
     let address = match &plan.unix_socket {
         Some(path) => Address::Unix(path.clone()),
@@ -131,9 +130,8 @@ impl Connected {
         let exchange = move || {
             let (address, tls) = (&server.address, server.tls.as_ref());
             match &server.hosts {
-                None => {
-                    exchange_tls(address, tls, &bytes, head, timeout, MAX_BODY).map_err(|error| chain(&error))
-                }
+                None => exchange_tls(address, tls, &bytes, head, timeout, MAX_BODY)
+                    .map_err(|error| with_causes(&error)),
                 Some(hosts) => {
                     let asked = Asked { address: address.clone(), tls: tls.cloned(), bytes, head };
                     let answers = hosts.ask(vec![asked], timeout, MAX_BODY);
@@ -370,5 +368,5 @@ fn opening(plan: &LoadPlan, error: &OpenError) -> UsageError {
                 .into()
         }
     };
-    UsageError::new(chain(error), remedy)
+    UsageError::new(with_causes(error), remedy)
 }

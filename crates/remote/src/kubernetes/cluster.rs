@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+use deadheat_load::with_causes;
 use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Event, Pod};
@@ -103,7 +104,7 @@ impl LoadJob {
             .build()
             .map_err(|error| ClusterError::Own(error.to_string()))?;
         let config = runtime.block_on(Config::infer());
-        let config = config.map_err(|error| ClusterError::NoConfig { reason: chain(&error) })?;
+        let config = config.map_err(|error| ClusterError::NoConfig { reason: with_causes(&error) })?;
         Self::with(settings, config, runtime)
     }
 
@@ -116,7 +117,8 @@ impl LoadJob {
         let url = config.cluster_url.to_string();
         let client = {
             let _inside = runtime.enter();
-            Client::try_from(config).map_err(|error| ClusterError::NoConfig { reason: chain(&error) })?
+            Client::try_from(config)
+                .map_err(|error| ClusterError::NoConfig { reason: with_causes(&error) })?
         };
         let namespace = settings.namespace.clone();
         let cluster = Cluster {
@@ -440,7 +442,7 @@ impl Cluster {
         match timeout(CALL, request).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(kube::Error::Api(status))) => Err(Failure::Status(status)),
-            Ok(Err(error)) => Err(Failure::Silence(plain(&chain(&error)))),
+            Ok(Err(error)) => Err(Failure::Silence(plain(&with_causes(&error)))),
             Err(_) => Err(Failure::Silence(format!("no answer within {} s", CALL.as_secs()))),
         }
     }
@@ -498,20 +500,6 @@ pub(super) fn plain(text: &str) -> String {
         plain.push_str("...");
     }
     plain
-}
-
-/// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(one) = cause {
-        let more = one.to_string();
-        if !text.contains(&more) {
-            text += &format!(": {more}");
-        }
-        cause = one.source();
-    }
-    text
 }
 
 /// What is known of a pod that is over, in words.

@@ -24,10 +24,10 @@ use super::message::{Entry, RunOrder, ServerOrder, ServerReply, Stream, Terminal
 use super::relay::Relays;
 use super::under_agent::UNDER_AGENT;
 use super::work_folder::{FILES, RECORD, WorkFolder};
-use crate::agent::{AgentEnd, greeting};
-use crate::channel::{lock, seconds};
+use crate::agent::{AgentEnd, greeting, obey};
+use crate::channel::lock;
 use crate::frame::encode;
-use crate::input::{Input, Waited};
+use crate::input::Input;
 use crate::ssh::SSH_VARIABLE;
 use crate::writer::Writer;
 
@@ -64,28 +64,7 @@ pub fn serve(
     };
     let mut agent =
         Agent { parent: parent.to_owned(), writer, folder: Arc::default(), running: None, broken: false };
-    let mut heard = Instant::now();
-    let end = loop {
-        match input.message::<ServerOrder>() {
-            Ok(Some(order)) => agent.carry_out(order),
-            Ok(None) => {
-                let left = deadline.saturating_sub(heard.elapsed());
-                if left.is_zero() {
-                    let seconds = seconds(deadline);
-                    break AgentEnd::Failed(format!(
-                        "nothing was heard from the controlling side for {seconds}"
-                    ));
-                }
-                match input.wait(left) {
-                    Ok(Waited::Bytes) => heard = input.arrived(),
-                    Ok(Waited::Nothing) => {}
-                    Ok(Waited::End) => break AgentEnd::Closed,
-                    Err(error) => break AgentEnd::Failed(error.to_string()),
-                }
-            }
-            Err(error) => break AgentEnd::Failed(error.to_string()),
-        }
-    };
+    let end = obey(&mut input, deadline, |order, _| agent.carry_out(order));
     if let Some(running) = agent.running.take() {
         running.end();
     }
