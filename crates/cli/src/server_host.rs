@@ -197,7 +197,7 @@ pub(crate) fn check(
     study::load(&flags.study)?;
     let (sent, study) = of_study(&flags.study, &flags.server)?;
     let words = [vec!["check".into()], utf8(forwarded(arguments))?, vec!["--".into(), word_of(&study)]];
-    run_there(words.concat(), target, &sent, flags.server.send_ignored, console)
+    run_there(words.concat(), target, Some(&sent), flags.server.send_ignored, console)
 }
 
 /// Examines another machine.
@@ -222,23 +222,23 @@ pub(crate) fn doctor(
     words.extend(utf8(forwarded(arguments))?);
     let Some(command) = &flags.command else {
         // There is nothing to send: the server is built in.
-        return run_there(words, target, Path::new(""), false, console);
+        return run_there(words, target, None, false, console);
     };
     words.extend(["--".into(), command.clone()]);
     let sent = flags.server.send.clone().map_or_else(std::env::current_dir, Ok)?;
-    run_there(words, target, &sent, flags.server.send_ignored, console)
+    run_there(words, target, Some(&sent), flags.server.send_ignored, console)
 }
 
-/// Runs a command without a record on another machine. An empty `sent` sends nothing.
+/// Runs a command without a record on another machine, in a copy of the folder `sent`.
 fn run_there(
     words: Vec<String>,
     target: &SshTarget,
-    sent: &Path,
+    sent: Option<&Path>,
     ignored: bool,
     console: &Console,
 ) -> Result<u8, Failure> {
     let interrupt = Interrupt::listen()?;
-    let folder = (sent != Path::new("")).then(|| Folder::read(sent, ignored)).transpose()?;
+    let folder = sent.map(|sent| Folder::read(sent, ignored)).transpose()?;
     let program = Program::running(env!("CARGO_PKG_VERSION"))?;
     console.note(&lines_plain(&format!("reaching {target} by ssh")));
     let stopped = || interrupt.asked();
