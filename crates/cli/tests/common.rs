@@ -1,5 +1,7 @@
 //! Helpers that several test files share: the program under test, and checks of a race that hold on a busy machine too.
 
+use std::path::Path;
+
 use deadheat_testkit::{Kit, Outcome};
 use serde_json::Value;
 
@@ -54,6 +56,13 @@ pub(crate) fn assert_valid(document: &Value, schema: &str) {
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
+}
+
+/// The finished epochs in a record. There are none before its file exists.
+pub(crate) fn epochs(record: &Path) -> usize {
+    let is_epoch =
+        |line: &&str| serde_json::from_str::<Value>(line).is_ok_and(|line| line["line"] == "epoch");
+    std::fs::read_to_string(record).map_or(0, |text| text.lines().filter(is_epoch).count())
 }
 
 /// Removes the effects of other programs from a race's record. The servers then decide the verdict: they differ by more than any
