@@ -146,7 +146,6 @@ impl Slice {
     pub(crate) fn took(&mut self, intended_ns: u64, waited_ns: u64, now_ns: u64) {
         self.count_until(now_ns);
         self.tally.in_flight_ns += now_ns.saturating_sub(intended_ns);
-        self.tally.loading_in_flight_ns += now_ns.min(self.deadline_ns).saturating_sub(intended_ns);
         self.tally.waited += u64::from(waited_ns > 0);
         self.in_flight += 1;
         self.tally.due += 1;
@@ -157,8 +156,6 @@ impl Slice {
         self.count_until(now_ns);
         let tally = &mut self.tally;
         tally.in_flight_ns = tally.in_flight_ns.saturating_sub(now_ns.saturating_sub(request.intended_ns));
-        let loading_ns = now_ns.min(self.deadline_ns).saturating_sub(request.intended_ns);
-        tally.loading_in_flight_ns = tally.loading_in_flight_ns.saturating_sub(loading_ns);
         self.in_flight -= 1;
         self.tally.outcomes.add(outcome, 1);
         self.tally.fault(outcome, cause, 1);
@@ -263,8 +260,6 @@ impl Slice {
         let now_ns = now_ns.max(self.counted_until_ns);
         let (from_ns, flying) = (self.counted_until_ns, self.in_flight as u64);
         self.tally.in_flight_ns += (now_ns - from_ns) * flying;
-        let loading_ns = now_ns.min(self.deadline_ns).saturating_sub(from_ns);
-        self.tally.loading_in_flight_ns += loading_ns * flying;
         self.counted_until_ns = now_ns;
     }
 }

@@ -75,8 +75,6 @@ pub struct Tally {
     /// up. It omits requests that ended without a complete answer or were intended before the settling time. By
     /// Little's law it equals the sum of all latencies.
     pub in_flight_ns: u64,
-    /// As `in_flight_ns`, but over `loading_ns` only, and including requests intended before the settling time.
-    pub loading_in_flight_ns: u64,
     /// CPU time of the workers during the slice, added up, `spin_ns` included.
     pub cpu_ns: u64,
     /// How long the workers were awake with nothing to do, waiting for the next due time or answer, added up. It is
@@ -210,14 +208,12 @@ impl Tally {
         (self.wall_ns > 0).then(|| self.cpu_ns.saturating_sub(self.spin_ns) as f64 / self.wall_ns as f64)
     }
 
-    /// Both sides of Little's law: (mean number of requests in flight during the loading time,
-    /// [`Tally::throughput_per_s`] times mean latency). Requests in flight at the end count only in the first. `None`
-    /// if there was no answer, or if a settling time excluded some, because then the two sides cover different
-    /// requests.
+    /// Both sides of Little's law: (mean number of requests in flight, throughput times mean latency), both per loading
+    /// time and both of all answered requests, those answered after it included. `None` if there was no answer.
     pub fn littles_law(&self) -> Option<(f64, f64)> {
-        let whole = self.latency.count() == self.completions;
-        let product = self.throughput_per_s()? * self.latency.mean_ns()? / 1e9;
-        whole.then(|| (self.loading_in_flight_ns as f64 / self.loading_ns as f64, product))
+        let latencies_ns = self.latency.mean_ns()? * self.latency.count() as f64;
+        let over_time = |ns: f64| ns / self.loading_ns.max(1) as f64;
+        Some((over_time(self.in_flight_ns as f64), over_time(latencies_ns)))
     }
 
     /// Counts a request that ended without a complete answer.
@@ -268,7 +264,6 @@ impl Tally {
         self.own_lag.merge(&other.own_lag);
         self.waited += other.waited;
         self.in_flight_ns += other.in_flight_ns;
-        self.loading_in_flight_ns += other.loading_in_flight_ns;
         self.outcomes.merge(&other.outcomes);
         self.status.merge(&other.status);
         self.bytes_read += other.bytes_read;
