@@ -204,6 +204,8 @@ impl Running {
                 command.stderr(to)
             };
         }
+        // Before it runs, since whatever it says comes after this.
+        say(writer, &ServerReply::Started);
         let mut child = command.spawn()?;
         // Now only the child has the other end of the terminal.
         drop(command);
@@ -219,7 +221,6 @@ impl Running {
             let errors = order.terminal.is_some_and(|one| one.errors);
             reading(File::from(own), if errors { Stream::Errors } else { Stream::Output })?;
         }
-        say(writer, &ServerReply::Started);
         let child = Arc::new(Mutex::new(child));
         let follower = Follower {
             child: Arc::clone(&child),

@@ -111,7 +111,7 @@ pub enum ServerReply {
     },
     /// A piece of a file is stored.
     Stored,
-    /// The command runs.
+    /// The command is being started. If that fails, the reason follows.
     Started,
     /// The command wrote this.
     Written {
