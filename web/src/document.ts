@@ -167,6 +167,8 @@ export interface Plan {
     looks: number[]; slice_ns: number; settle_ns: number; rounds: number; timeout_ns: number;
   };
   pinning: { server_cpus: number[]; load_cpus: number[] };
+  /** Only if the contenders ran on another machine. */
+  server_host?: Maybe<{ host: string; control: string }>;
 }
 
 export interface RaceRecord {

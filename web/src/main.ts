@@ -13,7 +13,7 @@ import { theme, toggleTheme, watchTheme } from "./theme";
 function head(context: Context): HTMLElement {
   const { document: found } = context;
   const { plan, version, started_unix_ms } = found.record;
-  const where = [found.machine["cpu_model"], found.machine["cpus"] && `${String(found.machine["cpus"])} logical CPUs`, found.machine["hypervisor"]]
+  const where = [found.machine["cpu_model"], found.machine["cpus"] && `${String(found.machine["cpus"])} logical CPUs`, found.machine["hypervisor"], plan.server_host?.host]
     .filter((one): one is string => typeof one === "string" && one !== "").map(plain).join(", ");
   const button = h("button", { type: "button", class: "theme", click: () => {
     toggleTheme();

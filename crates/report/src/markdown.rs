@@ -10,7 +10,7 @@ mod sweep;
 
 use deadheat_analysis::number::{percent, three_digits, time_ns};
 use deadheat_analysis::{CollectorResult, Comparison, Report};
-use deadheat_record::{AuditRecord, Finding, Machine, Severity};
+use deadheat_record::{AuditRecord, Finding, Severity};
 
 use crate::audit;
 use crate::comparison::{code, text};
@@ -149,16 +149,19 @@ fn foot(report: &Report) -> String {
         method.alpha,
         percent(method.margin),
         begun(report.record.started_unix_ms),
-        text(&described(&report.machine)),
+        text(&described(report)),
         text(&report.record.version),
         fenced(&report.reproduce)
     )
 }
 
-/// The processor, its number of cores and memory, the operating system and the hypervisor, as far as they are available.
-fn described(machine: &Machine) -> String {
+/// The processor, its number of cores, the hypervisor and the operating system, as far as they are available, and the server host, if
+/// there was one.
+fn described(report: &Report) -> String {
+    let machine = &report.machine;
     let cpus = format!("{} logical CPUs", machine.cpus);
-    let known = [machine.cpu_model.clone(), Some(cpus), machine.hypervisor.clone(), machine.os.clone()];
+    let host = report.record.plan.server_host.as_ref().map(|host| host.host.clone());
+    let known = [machine.cpu_model.clone(), Some(cpus), machine.hypervisor.clone(), machine.os.clone(), host];
     known.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 

@@ -82,8 +82,10 @@ fn heading(report: &Report, style: &Style) -> Vec<String> {
     let title = plan.title.as_ref().map(|title| format!(": {}", plain(title))).unwrap_or_default();
     let state = if report.complete { "" } else { ", unfinished" };
     let margin = percent(method.margin);
+    let host =
+        plan.server_host.as_ref().map(|host| format!(", on {}", plain(&host.host))).unwrap_or_default();
     let about = format!(
-        "{} profile, seed {}, margin {margin}, alpha {}{state}",
+        "{} profile, seed {}, margin {margin}, alpha {}{host}{state}",
         plain(&method.profile),
         method.seed,
         method.alpha

@@ -17,7 +17,9 @@ use deadheat_analysis::compare::CompareDocument;
 use deadheat_analysis::compare::{CompareOptions, Named, loads, races};
 use deadheat_analysis::doctor::conclude;
 use deadheat_analysis::gates::load::findings;
-use deadheat_record::{AnyRecord, DoctorRecord, LoadRecord, Metric, Record, read_any, read_audit};
+use deadheat_record::{
+    AnyRecord, DoctorRecord, LoadRecord, Metric, Record, ServerHost, read_any, read_audit,
+};
 use deadheat_report::{
     BENCHMARK_FILES, CSV_FILES, Style, audit, bencher, benchmark_action, comparison, csv, doctor, html,
     html_with_audit, json, load, markdown, markdown_with_audit, svg, terminal,
@@ -135,6 +137,14 @@ fn fixtures(outputs: &mut Outputs) {
     race(outputs, "fixtures/behind-a-cache", &cached);
     let mut from_hosts = three().record();
     from_load_hosts(&mut from_hosts);
+    from_hosts.plan.server_host = Some(ServerHost {
+        host: "ssh://race@<target>".into(),
+        control: "laptop".into(),
+        sent: "/home/me/studies".into(),
+        sent_ignored: false,
+        study: Some("mine".into()),
+        build: None,
+    });
     race(outputs, "fixtures/from-load-hosts", &from_hosts);
     let mut unlike = three().record();
     unlike.differences.push(difference("go", "$.count", "24", "25"));

@@ -78,7 +78,7 @@ const MAIN = ["cpu_model", "cpus", "memory_bytes", "os", "kernel", "hypervisor",
 
 export function machine(context: Context): HTMLElement | null {
   const { record } = context.document;
-  const { method, pinning } = record.plan;
+  const { method, pinning, server_host } = record.plan;
   const machine = context.document.machine;
   const known = (key: string, value: unknown): string =>
     /_bytes$/.test(key) && typeof value === "number" ? bytes(value) : text(value);
@@ -92,6 +92,7 @@ export function machine(context: Context): HTMLElement | null {
     facts("Method", [
       ["deadheat", plain(record.version)],
       ["begun", date(record.started_unix_ms)],
+      ...(server_host ? [["raced on", plain(server_host.host)], ["command typed on", plain(server_host.control)]] satisfies Row[] : []),
       ["continued", record.resumed_unix_ms.map(date).join("; ")],
       ["profile", method.profile],
       ["seed", String(method.seed)],

@@ -163,7 +163,7 @@ fn foot(report: &Report) -> String {
         epochs.join(", "),
         method.alpha,
         percent(method.margin),
-        text(&described(&report.machine)),
+        text(&described(report)),
         text(&report.record.version)
     )
 }
