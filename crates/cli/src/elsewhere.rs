@@ -2,13 +2,15 @@
 //!
 //! Owns: that contenders are loaded at the address at which the load hosts reach this machine. Must not know: how a host is reached.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_host::monitor::Disturbance;
 use deadheat_load::{Address, Answer, Limit, LoadSession, OpenError, Pacer, SessionConfig, SliceOrder};
-use deadheat_record::{Bandwidth, ExternalReading, Finding, LinkBandwidth, LoadHostShare, Plan};
+use deadheat_record::{
+    Bandwidth, DoctorLinkHost, ExternalReading, Finding, LinkBandwidth, LoadFrom, LoadHostShare, Plan,
+};
 use deadheat_remote::message::{Asked, Seen};
 use deadheat_remote::{
     HostCommand, HostSlice, HostWork, LoadHosts, Patience, Program, RemoteError, RemoteSession, SshTarget,
@@ -28,15 +30,19 @@ const MAX_BODY: usize = 64 << 20;
 const LINK_MEASURED: Duration = Duration::from_millis(500);
 const LINK_WARMUP: Duration = Duration::from_millis(200);
 
-/// Reaches the load hosts of a plan, and starts an agent on each. None if the load comes from this machine.
+/// How long round trips are measured.
+const ROUND_TRIPS_MEASURED: Duration = Duration::from_millis(500);
+
+/// Reaches load hosts, and starts an agent on each. None if the load comes from this machine.
 pub(crate) fn reach(
-    plan: &Plan,
+    from: Option<&LoadFrom>,
     interrupt: &Interrupt,
     console: &Console,
 ) -> Result<Option<Elsewhere>, Failure> {
-    let Some(from) = &plan.load_from else { return Ok(None) };
+    let Some(from) = from else { return Ok(None) };
     let target = |host: &String| -> Result<SshTarget, UsageError> {
-        host.parse().map_err(|error| UsageError::new(format!("{host}: {error}"), "correct the record"))
+        host.parse()
+            .map_err(|error| UsageError::new(format!("{host}: {error}"), "write it as ssh://user@host:22"))
     };
     let targets = from.hosts.iter().map(target).collect::<Result<Vec<_>, _>>()?;
     let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
@@ -48,14 +54,14 @@ pub(crate) fn reach(
         unless(&|| interrupt.asked(), move || LoadHosts::connect(hosts, version, Patience::default()));
     let hosts = reached.ok_or(deadheat_study::prepare::PrepareError::Interrupted)?;
     let hosts = hosts.map_err(|error| UsageError::new(error.to_string(), error.remedy()))?;
-    Ok(Some(Elsewhere { hosts: Arc::new(hosts), server_address: from.server_address }))
+    Ok(Some(Elsewhere { hosts: Arc::new(hosts), from: from.clone() }))
 }
 
 /// Loads contenders on this machine from others.
 #[derive(Debug)]
 pub(crate) struct Elsewhere {
     hosts: Arc<LoadHosts>,
-    server_address: Ipv4Addr,
+    from: LoadFrom,
 }
 
 impl Elsewhere {
@@ -67,7 +73,7 @@ impl Elsewhere {
     /// Where the load hosts reach a contender.
     fn seen_from_there(&self, address: &Address) -> Address {
         match address {
-            Address::Tcp(here) => Address::Tcp(SocketAddr::from((self.server_address, here.port()))),
+            Address::Tcp(here) => Address::Tcp(SocketAddr::from((self.from.server_address, here.port()))),
             Address::Unix(path) => Address::Unix(path.clone()),
         }
     }
@@ -81,6 +87,42 @@ impl Elsewhere {
     /// Time that a slice takes beside its load.
     pub(crate) fn order_cost(&self) -> Duration {
         self.hosts.order_cost()
+    }
+
+    /// The number of load hosts.
+    pub(crate) fn count(&self) -> usize {
+        self.hosts.count()
+    }
+
+    /// The load hosts as a plan names them, and the address at which they reach this machine.
+    pub(crate) fn from(&self) -> &LoadFrom {
+        &self.from
+    }
+
+    /// The round trips of each load host, while the others are idle. `config` has the address and the request.
+    ///
+    /// # Errors
+    /// A load host fails, or gets no answer.
+    pub(crate) fn round_trips(&self, config: &SessionConfig) -> Result<Vec<DoctorLinkHost>, RemoteError> {
+        let of = |(host, name): (usize, &str)| {
+            let one = SessionConfig { connections: 1, max_connections: 1, threads: 1, ..config.clone() };
+            let mut session = RemoteSession::open_on(Arc::clone(&self.hosts), vec![host], &one)?;
+            for slice in session.slice_on_hosts(&closed(LINK_WARMUP)) {
+                slice.result?;
+            }
+            let mut slices = session.slice_on_hosts(&closed(ROUND_TRIPS_MEASURED)).into_iter();
+            let tally = slices.next().map(|slice| slice.result).transpose()?;
+            let latency = tally.map(|tally| tally.latency);
+            let at = |quantile| latency.as_ref().and_then(|all| all.quantile_ns(quantile)).unwrap_or(0);
+            Ok(DoctorLinkHost {
+                name: name.to_owned(),
+                count: latency.as_ref().map_or(0, |all| all.count()),
+                min_ns: at(0.0),
+                p50_ns: at(0.5),
+                p99_ns: at(0.99),
+            })
+        };
+        self.hosts.names().enumerate().map(of).collect()
     }
 
     /// The bandwidth of each load host alone, and of all together. `config` has the connections of each.
@@ -100,13 +142,7 @@ impl Elsewhere {
         let connections = config.connections * on.len();
         let config = SessionConfig { connections, max_connections: connections, ..config.clone() };
         let mut session = RemoteSession::open_on(Arc::clone(&self.hosts), on, &config)?;
-        let order = |length| SliceOrder {
-            pacer: Pacer::Closed,
-            limit: Limit::duration(length),
-            settle: Duration::ZERO,
-            start: 0,
-        };
-        for slice in session.slice_on_hosts(&order(LINK_WARMUP)) {
+        for slice in session.slice_on_hosts(&closed(LINK_WARMUP)) {
             slice.result?;
         }
         let of = |HostSlice { result, seen, .. }: HostSlice| -> Result<Bandwidth, RemoteError> {
@@ -118,7 +154,7 @@ impl Elsewhere {
                 interface_bytes_per_s: received.map(per_s),
             })
         };
-        let each = session.slice_on_hosts(&order(LINK_MEASURED)).into_iter().map(of);
+        let each = session.slice_on_hosts(&closed(LINK_MEASURED)).into_iter().map(of);
         let each = each.collect::<Result<Vec<Bandwidth>, RemoteError>>()?;
         Ok(each.into_iter().reduce(|sum, one| sum.plus(&one)).unwrap_or_default())
     }
@@ -230,6 +266,11 @@ impl LoadGenerator for Elsewhere {
     fn stalled_share(&self) -> Option<f64> {
         self.seen().into_iter().filter_map(|(_, seen)| seen.stalled_share).reduce(f64::max)
     }
+}
+
+/// A slice in which each connection waits for its answer.
+fn closed(length: Duration) -> SliceOrder {
+    SliceOrder { pacer: Pacer::Closed, limit: Limit::duration(length), settle: Duration::ZERO, start: 0 }
 }
 
 fn external(seen: &Seen) -> ExternalReading {

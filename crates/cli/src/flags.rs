@@ -144,7 +144,7 @@ pub(crate) struct RaceFlags {
     pub(crate) allow_target: Vec<String>,
 }
 
-/// Where contenders run, and where the load of a race comes from.
+/// Where contenders run, and where their requests come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Other machines")]
 pub(crate) struct RaceHostFlags {
@@ -238,7 +238,7 @@ pub(crate) struct CheckFlags {
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub(crate) ready_timeout: Option<Duration>,
     #[command(flatten)]
-    pub(crate) server: ServerHostFlags,
+    pub(crate) hosts: RaceHostFlags,
 }
 
 impl CheckFlags {

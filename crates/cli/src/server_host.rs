@@ -27,7 +27,7 @@ use jiff::Zoned;
 use crate::commands::{Failure, concluded, is_over, keep_for_data, make_ignored, writable};
 use crate::console::{Console, lines_plain};
 use crate::flags::{
-    CheckFlags, Controlled, DoctorFlags, Input, Output, RaceFlags, ServerHostFlags, forwarded,
+    CheckFlags, Controlled, DoctorFlags, Input, Output, RaceFlags, RaceHostFlags, ServerHostFlags, forwarded,
 };
 use crate::interrupt::{Interrupt, unless};
 use crate::live::{logs_beside, write_json_so_far};
@@ -108,11 +108,8 @@ pub(crate) fn race(
     }
     let folder = Folder::read(&order.origin.sent, order.origin.sent_ignored)?;
     let program = Program::running(env!("CARGO_PKG_VERSION"))?;
-    let address = server_address(flags, target, console)?;
-    let all: Vec<String> =
-        std::iter::once(target).chain(&order.load_hosts).map(ToString::to_string).collect();
-    console.note(&lines_plain(&format!("reaching {} by ssh", all.join(", "))));
-    reach_load_hosts(&order.load_hosts, &program, &interrupt)?;
+    let address = server_address(&flags.hosts, target, console)?;
+    reach_load_hosts(target, &order.load_hosts, &program, &interrupt, console)?;
     let stopped = || interrupt.asked();
     let mut host = connect(target, &program, &stopped)?;
     let place = send(&mut host, target, &folder, &order.origin.control, console)?;
@@ -131,7 +128,7 @@ pub(crate) fn race(
     words.push(format!("--controlled={controlled}"));
     words.push(format!("--{}={place}/{RECORD}", if order.resumes { "resume" } else { "record" }));
     words.extend(utf8(forwarded(arguments))?);
-    words.extend(address.map(|address| format!("--server-address={address}")));
+    words.extend(address_word(address));
     words.push("--".into());
     words.extend(order.targets);
     let mut kept = Kept {
@@ -142,7 +139,7 @@ pub(crate) fn race(
         begun: Vec::new(),
         json,
         trouble: None,
-        load_hosts: order.load_hosts.iter().map(|one| allowed(one, &program)).collect(),
+        load_hosts: allowed(&order.load_hosts, &program),
         host: target.to_string(),
     };
     let run = run_order(words, folder.name(), !order.load_hosts.is_empty(), record_bytes, kept.console);
@@ -195,9 +192,13 @@ pub(crate) fn check(
     console: &Console,
 ) -> Result<u8, Failure> {
     study::load(&flags.study)?;
-    let (sent, study) = of_study(&flags.study, &flags.server)?;
-    let words = [vec!["check".into()], utf8(forwarded(arguments))?, vec!["--".into(), word_of(&study)]];
-    run_there(words.concat(), target, Some(&sent), flags.server.send_ignored, console)
+    let hosts = &flags.hosts;
+    let (sent, study) = of_study(&flags.study, &hosts.server)?;
+    let mut words = vec!["check".to_owned()];
+    words.extend(utf8(forwarded(arguments))?);
+    words.extend(address_word(server_address(hosts, target, console)?));
+    words.extend(["--".into(), word_of(&study)]);
+    run_there(words, target, Some((&sent, hosts.server.send_ignored)), hosts.load_hosts(), console)
 }
 
 /// Examines another machine.
@@ -220,35 +221,39 @@ pub(crate) fn doctor(
         None => {}
     }
     words.extend(utf8(forwarded(arguments))?);
+    let hosts = &flags.hosts;
+    words.extend(address_word(server_address(hosts, target, console)?));
     let Some(command) = &flags.command else {
         // There is nothing to send: the server is built in.
-        return run_there(words, target, None, false, console);
+        return run_there(words, target, None, hosts.load_hosts(), console);
     };
     words.extend(["--".into(), command.clone()]);
-    let sent = flags.server.send.clone().map_or_else(std::env::current_dir, Ok)?;
-    run_there(words, target, Some(&sent), flags.server.send_ignored, console)
+    let sent = hosts.server.send.clone().map_or_else(std::env::current_dir, Ok)?;
+    run_there(words, target, Some((&sent, hosts.server.send_ignored)), hosts.load_hosts(), console)
 }
 
-/// Runs a command without a record on another machine, in a copy of the folder `sent`.
+/// Runs a command without a record on another machine, in a copy of the folder `sent`, with or without what git ignores there.
 fn run_there(
     words: Vec<String>,
     target: &SshTarget,
-    sent: Option<&Path>,
-    ignored: bool,
+    sent: Option<(&Path, bool)>,
+    load_hosts: &[SshTarget],
     console: &Console,
 ) -> Result<u8, Failure> {
     let interrupt = Interrupt::listen()?;
-    let folder = sent.map(|sent| Folder::read(sent, ignored)).transpose()?;
+    let folder = sent.map(|(sent, ignored)| Folder::read(sent, ignored)).transpose()?;
     let program = Program::running(env!("CARGO_PKG_VERSION"))?;
-    console.note(&lines_plain(&format!("reaching {target} by ssh")));
+    reach_load_hosts(target, load_hosts, &program, &interrupt, console)?;
     let stopped = || interrupt.asked();
     let mut host = connect(target, &program, &stopped)?;
     match &folder {
         Some(folder) => drop(send(&mut host, target, folder, &machine(), console)?),
         None => drop(host.begin(&folder_name(&machine(), Path::new("doctor"))).map_err(failure)?),
     }
-    let run = run_order(words, folder.as_ref().map_or("", Folder::name), false, 0, console);
-    let end = host.run(run, &mut Shown { console, host: target.to_string() }).map_err(failure)?;
+    let folder = folder.as_ref().map_or("", Folder::name);
+    let run = run_order(words, folder, !load_hosts.is_empty(), 0, console);
+    let mut shown = Shown { console, host: target.to_string(), load_hosts: allowed(load_hosts, &program) };
+    let end = host.run(run, &mut shown).map_err(failure)?;
     drop(host);
     tell_left(&end, console);
     match end.status.and_then(|status| u8::try_from(status).ok()) {
@@ -384,14 +389,19 @@ fn machine() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
+/// The option that names the address of the contenders on the other machine.
+fn address_word(address: Option<Ipv4Addr>) -> Option<String> {
+    address.map(|address| format!("--server-address={address}"))
+}
+
 /// The address at which the load hosts reach the contenders; none without load hosts, and if the record says it.
 fn server_address(
-    flags: &RaceFlags,
+    hosts: &RaceHostFlags,
     target: &SshTarget,
     console: &Console,
 ) -> Result<Option<Ipv4Addr>, UsageError> {
-    if flags.hosts.load_hosts().is_empty() || flags.hosts.server_address.is_some() {
-        return Ok(flags.hosts.server_address);
+    if hosts.load_hosts().is_empty() || hosts.server_address.is_some() {
+        return Ok(hosts.server_address);
     }
     let name = target.host();
     let found = (name, 0).to_socket_addrs().map(|mut all| {
@@ -419,8 +429,16 @@ fn server_address(
 }
 
 /// Starts an agent on each load host once, so that what is wrong there is known before anything is sent, and the program is there when the race
-/// begins.
-fn reach_load_hosts(hosts: &[SshTarget], program: &Program, interrupt: &Interrupt) -> Result<(), Failure> {
+/// begins. Says which machines are about to be reached.
+fn reach_load_hosts(
+    target: &SshTarget,
+    hosts: &[SshTarget],
+    program: &Program,
+    interrupt: &Interrupt,
+    console: &Console,
+) -> Result<(), Failure> {
+    let all: Vec<String> = std::iter::once(target).chain(hosts).map(ToString::to_string).collect();
+    console.note(&lines_plain(&format!("reaching {} by ssh", all.join(", "))));
     if hosts.is_empty() {
         return Ok(());
     }
@@ -507,11 +525,22 @@ fn failure(error: ServerHostError) -> Failure {
     }
 }
 
-/// What a race on a server host may ask for: an ssh with exactly the arguments that lead to this load host's agent.
-fn allowed(host: &SshTarget, program: &Program) -> (Vec<String>, SshTarget, Program) {
-    let arguments =
-        host.command(program).get_args().map(|word| word.to_string_lossy().into_owned()).collect();
-    (arguments, host.clone(), program.clone())
+/// What a command on a server host may ask for: an ssh with exactly the arguments that lead to the agent of a load host.
+struct Allowed(Vec<(Vec<String>, SshTarget, Program)>);
+
+fn allowed(hosts: &[SshTarget], program: &Program) -> Allowed {
+    let words = |host: &SshTarget| {
+        host.command(program).get_args().map(|word| word.to_string_lossy().into_owned()).collect()
+    };
+    Allowed(hosts.iter().map(|host| (words(host), host.clone(), program.clone())).collect())
+}
+
+impl Allowed {
+    /// The command for these arguments; none if they may not be asked for.
+    fn command(&self, arguments: &[String]) -> Option<Command> {
+        let (_, host, program) = self.0.iter().find(|(allowed, ..)| allowed == arguments)?;
+        Some(host.command(program))
+    }
 }
 
 /// What comes back from a race, and is kept on this machine.
@@ -525,7 +554,7 @@ struct Kept<'c> {
     begun: Vec<u8>,
     json: Option<PathBuf>,
     trouble: Option<String>,
-    load_hosts: Vec<(Vec<String>, SshTarget, Program)>,
+    load_hosts: Allowed,
     host: String,
 }
 
@@ -589,8 +618,7 @@ impl Feedback for Kept<'_> {
     }
 
     fn ssh(&mut self, arguments: &[String]) -> Option<Command> {
-        let (_, host, program) = self.load_hosts.iter().find(|(allowed, ..)| allowed == arguments)?;
-        Some(host.command(program))
+        self.load_hosts.command(arguments)
     }
 
     fn silent(&mut self, silence: Duration) {
@@ -602,6 +630,7 @@ impl Feedback for Kept<'_> {
 struct Shown<'c> {
     console: &'c Console,
     host: String,
+    load_hosts: Allowed,
 }
 
 impl Feedback for Shown<'_> {
@@ -615,8 +644,8 @@ impl Feedback for Shown<'_> {
 
     fn log(&mut self, _: &str, _: &[u8]) {}
 
-    fn ssh(&mut self, _: &[String]) -> Option<Command> {
-        None
+    fn ssh(&mut self, arguments: &[String]) -> Option<Command> {
+        self.load_hosts.command(arguments)
     }
 
     fn silent(&mut self, silence: Duration) {

@@ -614,6 +614,54 @@ fn a_race_that_loses_a_load_host_can_be_continued() {
 }
 
 #[test]
+fn a_check_asks_from_a_load_host() {
+    let (kit, _turn) = (kit(), turn());
+    stand_in(&kit);
+    let contender = |name: &str| {
+        let command = format!("[ \\\"$HOST\\\" = 127.0.0.2 ] && {}", server_line(&["--json"]));
+        format!("[[contender]]\nname = \"{name}\"\ncommand = \"{command} --host 127.0.0.2\"\n")
+    };
+    let probe = "[[probe]]\nname = \"root\"\npath = \"/\"\n";
+    kit.file("mine/study.toml", format!("{probe}{}{}", contender("one"), contender("other")));
+    let from = ["--load-host", "ssh://a", "--server-address", "127.0.0.2"];
+    let check = kit.deadheat(["check", "mine"]).args(from).env("DEADHEAT_SSH", kit.path().join("ssh"));
+    let outcome = check.run();
+    outcome.assert_status(0).assert_stdout_has("2 of 2 contenders meet the contract and agree on 1 probes");
+    outcome.assert_stderr_has("reaching a by ssh");
+    kit.assert_nothing_left();
+    let outcome = kit.deadheat(["check", "mine", "--load-host", "ssh://a"]).run();
+    outcome.assert_status(2).assert_stderr_has("--server-address 10.0.0.5");
+}
+
+#[test]
+fn doctor_examines_the_network_to_the_load_hosts() {
+    let (kit, _turn) = (kit(), turn());
+    stand_in(&kit);
+    let from = ["--load-host", "ssh://a", "--load-host", "ssh://b", "--server-address", "127.0.0.1"];
+    let quick =
+        ["--epochs", "3", "--warmup", "20ms", "--measure", "60ms", "--slice", "10ms", "--json", "d.json"];
+    let doctor = kit.deadheat(["doctor"]).args(from).args(quick);
+    let outcome = doctor.env("DEADHEAT_SSH", kit.path().join("ssh")).run();
+    assert!(matches!(outcome.status(), Some(0 | 3)), "{outcome}");
+    outcome.assert_stderr_has("reaching a, b by ssh");
+    outcome.assert_stdout_has("a: round trip").assert_stdout_has("all at once");
+    let json: Value = serde_json::from_str(&fs::read_to_string(kit.path().join("d.json")).unwrap()).unwrap();
+    for (host, name) in ["a", "b"].into_iter().enumerate() {
+        let trips = &json["link"]["hosts"][host];
+        assert_eq!(trips["name"], name);
+        let [count, min, p50, p99] =
+            ["count", "min_ns", "p50_ns", "p99_ns"].map(|key| trips[key].as_u64().unwrap());
+        assert!(count > 0 && 0 < min && min <= p50 && p50 <= p99, "{trips}");
+        let received = &json["link"]["bandwidth"]["hosts"][host]["payload_bytes_per_s"];
+        assert!(received.as_f64().unwrap() > 1e6, "{received}");
+    }
+    assert!(json["ceiling"]["throughput_rps"].as_f64().unwrap() > 0.0, "{}", json["ceiling"]);
+    let command = json["floor"]["command"].as_str().unwrap();
+    assert!(command.contains(" --host 127.0.0.1 "), "{command}");
+    kit.assert_nothing_left();
+}
+
+#[test]
 fn a_race_from_load_hosts_needs_an_address() {
     let kit = kit();
     let outcome = kit.deadheat(["race", "--load-host", "ssh://a", "true", "false"]).run();

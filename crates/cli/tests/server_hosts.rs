@@ -266,6 +266,13 @@ fn a_study_is_checked_on_another_machine() {
     let outcome = on_target(&kit, "check").arg("mine").run();
     outcome.assert_status(0).assert_stdout_has("2 of 2 contenders meet the contract");
     assert_clean(&kit);
+    let from = ["--load-host", "ssh://me@load", "--server-address", "127.0.0.1"];
+    let outcome = on_target(&kit, "check").arg("mine").args(from).run();
+    outcome.assert_status(0).assert_stdout_has("2 of 2 contenders meet the contract");
+    let reached = fs::read_to_string(kit.path().join("reached")).unwrap();
+    let count = reached.lines().filter(|host| host.contains("load")).count();
+    assert_eq!(count, 2, "before anything is sent, and by the check itself: {reached}");
+    assert_clean(&kit);
     let outcome = on_target(&kit, "check").args(["mine", "--only", "one,nobody"]).run();
     outcome.assert_status(2).assert_stderr_has("nobody");
     assert_clean(&kit);

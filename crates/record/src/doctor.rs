@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, Machine, Pinning, Severity, VerdictWord};
+use crate::{Finding, LinkBandwidth, Machine, Pinning, Severity, VerdictWord};
 
 /// The schema of [`DoctorRecord`]. Keys do not change within this number.
 pub const DOCTOR_SCHEMA: &str = "deadheat.doctor/1";
@@ -34,6 +34,9 @@ pub struct DoctorRecord {
     pub noise: Noise,
     /// Throughput of the load generator on this machine; null when it could not be measured or the run was interrupted.
     pub ceiling: Option<DoctorCeiling>,
+    /// The network between the load hosts and this machine; absent if the load comes from this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<DoctorLink>,
     /// Result of a race of a server against itself; null with `--quick`, and when the run was interrupted before it.
     pub floor: Option<NoiseFloor>,
     /// What a race needs to detect given differences, according to the noise floor; empty without a noise floor.
@@ -119,13 +122,38 @@ pub struct DoctorCeiling {
     pub connections: u64,
     /// Worker threads of the generator.
     pub threads: u64,
-    /// Interface to the operating system: `io_uring` or `epoll`.
+    /// Interface to the operating system: `io_uring` or `epoll`; `auto` if load hosts chose it.
     pub backend: String,
     /// CPU time of the generator per answer, in microseconds.
     pub cpu_us_per_request: f64,
     /// CPU time of the generator divided by the time available to its threads, 0 to 1. Well below 1, the null server was the limit, and the generator
     /// could do more.
     pub cpu_share: Option<f64>,
+}
+
+/// The network between load hosts and the machine of the servers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DoctorLink {
+    /// Round trips of each load host, in the order in which they were named.
+    pub hosts: Vec<DoctorLinkHost>,
+    /// What the load hosts can receive from this machine per second.
+    pub bandwidth: LinkBandwidth,
+}
+
+/// Round trips of a load host: latencies of small requests to a server that does nothing, one after the other over one connection, in nanoseconds by
+/// the clock of the load host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DoctorLinkHost {
+    /// The host, without `ssh://`.
+    pub name: String,
+    /// Number of round trips.
+    pub count: u64,
+    /// The shortest.
+    pub min_ns: u64,
+    /// The median.
+    pub p50_ns: u64,
+    /// 99 % were at most this long.
+    pub p99_ns: u64,
 }
 
 /// Result of a race of a server against itself. Any difference is noise.

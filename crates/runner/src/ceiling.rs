@@ -14,7 +14,7 @@ use deadheat_load::{
     Address, Backend, BodyRule, Expectation, NullConfig, NullServer, Prepared, Requests, ServerIdentity,
     SessionConfig, StatusRule, request_bytes, with_causes,
 };
-use deadheat_record::{Experiment, LinkBandwidth, ScenarioPlan};
+use deadheat_record::{Experiment, LinkBandwidth, Pinning, ScenarioPlan};
 
 use crate::epoch::{EpochError, EpochRun};
 use crate::launcher::{NullStart, ReadyContender};
@@ -33,7 +33,7 @@ const MEASURED: Duration = Duration::from_secs(1);
 const SHORTEST: Duration = Duration::from_millis(100);
 /// Length of the bodies that show a network's bandwidth, in bytes, and the connections of each load host. With 20 ms to and fro, they still fill
 /// 1.6 Gbit/s. At 10 Mbit/s, what is on its way at the end takes 3 s more.
-const LARGE_BODY: usize = 256 * 1024;
+pub const LARGE_BODY: usize = 256 * 1024;
 const LINK_CONNECTIONS: usize = 16;
 /// How long a connection and an answer may take in this measurement.
 const LINK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -104,15 +104,26 @@ pub(crate) fn bandwidth(epoch_run: &EpochRun<'_>) -> Result<Option<LinkBandwidth
     let (launcher, plan) = (epoch_run.launcher, epoch_run.launcher.plan);
     let threads = plan.pinning.server_cpus.len().max(1);
     let started = launcher.start_null(LARGE_BODY, threads).map_err(|error| error.to_string())?;
+    let address = started.process.address().clone();
+    let config =
+        SessionConfig { tls: epoch_run.contract.tls().cloned(), ..link_session(address, &plan.pinning)? };
+    launcher.generator.bandwidth(&config).transpose()
+}
+
+/// The connections of each load host that show the bandwidth of its network, to a null server whose bodies have [`LARGE_BODY`] bytes.
+///
+/// # Errors
+/// None in practice: the request is a fixed one.
+pub fn link_session(address: Address, pinning: &Pinning) -> Result<SessionConfig, String> {
     let bytes = request_bytes("GET", "/", "localhost", &[], b"").map_err(|error| error.to_string())?;
     let request = Prepared { bytes, head: false, expect: Expectation::ANY };
-    let config = SessionConfig {
-        address: started.process.address().clone(),
-        tls: epoch_run.contract.tls().cloned(),
+    Ok(SessionConfig {
+        address,
+        tls: None,
         connections: LINK_CONNECTIONS,
         max_connections: LINK_CONNECTIONS,
-        threads: plan.pinning.load_cpus.len().max(1),
-        cpus: plan.pinning.load_cpus.clone(),
+        threads: pinning.load_cpus.len().max(1),
+        cpus: pinning.load_cpus.clone(),
         spin: false,
         backend: Backend::Auto,
         requests: Arc::new(Requests::one(request)),
@@ -121,8 +132,7 @@ pub(crate) fn bandwidth(epoch_run: &EpochRun<'_>) -> Result<Option<LinkBandwidth
         sample_every: 0,
         max_samples_per_slice: 0,
         part: None,
-    };
-    launcher.generator.bandwidth(&config).transpose()
+    })
 }
 
 /// Makes requests that cost the generator the same work as in the race: it computes a digest if the race does.

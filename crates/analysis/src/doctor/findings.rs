@@ -76,7 +76,8 @@ pub fn listed(cpus: &[usize]) -> String {
 fn cores(record: &DoctorRecord) -> Vec<Finding> {
     let (machine, pinning) = (&record.machine, &record.pinning);
     let mut findings = Vec::new();
-    if pinning.server_cpus.is_empty() || pinning.load_cpus.is_empty() {
+    // Only load from other machines leaves the generator without cores of its own.
+    if pinning.server_cpus.is_empty() {
         let allowed = machine
             .details
             .allowed_cpus

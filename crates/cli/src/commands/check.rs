@@ -8,14 +8,16 @@ use deadheat_host::clock::SystemClock;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::RunId;
 use deadheat_report::terminal;
-use deadheat_runner::{Event, LocalGenerator, Observer, Place};
+use deadheat_runner::{Event, LoadGenerator, LocalGenerator, Observer, Place};
 
 use super::Failure;
 use super::race::{prepared, probe_files, tell_leftovers};
 use crate::console::{Console, lines_plain};
+use crate::elsewhere::reach;
 use crate::flags::CheckFlags;
 use crate::interrupt::Interrupt;
 use crate::server_host;
+use deadheat_study::choices::UsageError;
 use deadheat_study::file as study;
 use deadheat_study::plan::{self, Purpose};
 
@@ -25,14 +27,16 @@ pub(crate) fn check(
     arguments: &[OsString],
     console: &mut Console,
 ) -> Result<u8, Failure> {
-    if let Some(host) = &flags.server.server_host {
+    if let Some(host) = &flags.hosts.server.server_host {
         return server_host::check(flags, host, arguments, console);
     }
     raise_open_files()?;
     let study = study::load(&flags.study)?;
     let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
     let (host, interrupt) = (LocalHost { run: &run, hierarchy: &hierarchy }, Interrupt::listen()?);
-    let (resolved, _) = prepared(&study, &flags.choices(), Purpose::Check, None, console, &host, &interrupt)?;
+    let load_from = flags.hosts.load_from()?;
+    let (resolved, _) =
+        prepared(&study, &flags.choices(), Purpose::Check, load_from, console, &host, &interrupt)?;
     let (plan, findings) = (resolved.plan, resolved.findings);
     for (name, why) in &plan.skipped {
         console.note(&lines_plain(&format!("skipped: {name}: {why}")));
@@ -42,13 +46,20 @@ pub(crate) fn check(
     });
     let files = probe_files(&plan)?;
     tell_leftovers(&hierarchy, console);
+    let elsewhere = reach(plan.load_from.as_ref(), &interrupt, console)?;
+    let generator: &dyn LoadGenerator = match &elsewhere {
+        None => &LocalGenerator,
+        Some(elsewhere) => elsewhere,
+    };
     let logs = plan.work.join("logs");
     let stopped = || interrupt.asked();
-    let place =
-        Place { host: &host, generator: &LocalGenerator, clock: &SystemClock::start(), files: &files };
+    let place = Place { host: &host, generator, clock: &SystemClock::start(), files: &files };
     let checked = deadheat_runner::check(&plan, logs, place, &stopped, &mut Notes(console))?;
     if checked.interrupted {
         return Ok(130);
+    }
+    if let Some(lost) = generator.lost() {
+        return Err(Failure::HostLost(UsageError::new(lost.message, lost.remedy)));
     }
     if !checked.differences.is_empty() {
         console.result(&terminal::parity(&checked.differences, &console.output));

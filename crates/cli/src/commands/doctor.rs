@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use deadheat_analysis::doctor::{conclude, conclude_floor};
+use deadheat_host::LocalHost;
 use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::clock::unix_ms;
 use deadheat_host::facts::{machine, throttle_events};
@@ -12,19 +13,23 @@ use deadheat_host::monitor::awake::{Awake, CPU_LATENCY_DEVICE, usual_cpu_latency
 use deadheat_host::monitor::noise::watch_noise;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::RunId;
-use deadheat_record::{DOCTOR_SCHEMA, DoctorMode, DoctorRecord, Finding, Proof};
+use deadheat_record::{DOCTOR_SCHEMA, DoctorMode, DoctorRecord, Finding, Pinning, Proof};
 use deadheat_report::doctor;
 
 use super::Failure;
 use super::load::write_json;
 use super::race::{tell_leftovers, writable};
 use crate::console::Console;
-use crate::doctor::{Arena, Contenders, Prover, built_in_rows, ceiling, noise_floor, own_row, profiles};
+use crate::doctor::{
+    Arena, Contenders, Prover, built_in_rows, ceiling, noise_floor, over_link, own_row, profiles,
+};
+use crate::elsewhere::{Elsewhere, reach};
 use crate::flags::DoctorFlags;
 use crate::flags::Output;
 use crate::folder::Folder;
 use crate::interrupt::Interrupt;
 use crate::server_host;
+use deadheat_study::choices::UsageError;
 use deadheat_study::plan::{self, Topology};
 
 const INTERRUPTED: u8 = 130;
@@ -38,23 +43,26 @@ pub(crate) fn doctor(
     console: &mut Console,
 ) -> Result<u8, Failure> {
     flags.own_server()?;
-    if let Some(host) = &flags.server.server_host {
+    if let Some(host) = &flags.hosts.server.server_host {
         return server_host::doctor(flags, host, arguments, console);
     }
     if flags.json == Some(Output::Standard) {
         console.keep_output_for_data();
     }
     let topology = Topology::of_machine();
-    topology.divide(flags.machine.server_cpus.as_ref(), flags.machine.load_cpus.as_ref())?;
+    let load_from = flags.hosts.load_from()?;
+    pinning(flags, load_from.is_some(), &topology)?;
     if let Some(Output::File(path)) = &flags.json {
         writable(path, "--json")?;
     }
     let (run, hierarchy, interrupt) = (RunId::current(), Hierarchy::detect(), Interrupt::listen()?);
     let start = Instant::now();
+    let elsewhere = reach(load_from.as_ref(), &interrupt, console)?;
+    let host = LocalHost { run: &run, hierarchy: &hierarchy };
     let throttled = throttle_events();
-    let mut record = facts(flags, &topology, &run, &hierarchy, &interrupt, console)?;
+    let mut record = facts(flags, elsewhere.is_some(), &topology, &host, &interrupt, console)?;
     raise_open_files()?;
-    let examined = examine(flags, &mut record, &topology, &run, &hierarchy, &interrupt, console);
+    let examined = examine(flags, elsewhere.as_ref(), &mut record, &topology, &host, &interrupt, console);
     record.interrupted = interrupt.asked();
     record.noise.throttled = throttle_events().zip(throttled).map(|(now, before)| now.saturating_sub(before));
     record.took_s = start.elapsed().as_secs_f64();
@@ -69,19 +77,26 @@ pub(crate) fn doctor(
     })
 }
 
+/// The cores of the servers, and those of the generator if the load comes from this machine.
+fn pinning(flags: &DoctorFlags, from_hosts: bool, topology: &Topology) -> Result<Pinning, UsageError> {
+    let (server, load) = (flags.machine.server_cpus.as_ref(), flags.machine.load_cpus.as_ref());
+    match from_hosts {
+        true => topology.for_servers(server, load),
+        false => Ok(topology.divide(server, load)?.0),
+    }
+}
+
 /// Collects facts about the machine and its disturbances, before this program puts any load on it.
 fn facts(
     flags: &DoctorFlags,
+    from_hosts: bool,
     topology: &Topology,
-    run: &RunId,
-    hierarchy: &Hierarchy,
+    host: &LocalHost<'_>,
     interrupt: &Interrupt,
     console: &Console,
 ) -> Result<DoctorRecord, Failure> {
-    let machine_choices = &flags.machine;
-    let (pinning, _) =
-        topology.divide(machine_choices.server_cpus.as_ref(), machine_choices.load_cpus.as_ref())?;
-    let left = tell_leftovers(hierarchy, console);
+    let pinning = pinning(flags, from_hosts, topology)?;
+    let left = tell_leftovers(host.hierarchy, console);
     console.note("watching other programs and stolen CPU time, for one second each");
     let mode = match (flags.quick, flags.full) {
         (true, _) => DoctorMode::Quick,
@@ -95,10 +110,11 @@ fn facts(
         took_s: 0.0,
         seed: flags.seed.unwrap_or_else(plan::fresh_seed),
         mode,
-        machine: machine(Path::new("/"), hierarchy, run),
+        machine: machine(Path::new("/"), host.hierarchy, host.run),
         pinning,
-        noise: watch_noise(&topology.cpus(), hierarchy, WATCHED, &|| interrupt.asked()),
+        noise: watch_noise(&topology.cpus(), host.hierarchy, WATCHED, &|| interrupt.asked()),
         ceiling: None,
+        link: None,
         floor: None,
         resolution: Vec::new(),
         sentence: None,
@@ -112,10 +128,10 @@ fn facts(
 /// Measures as much as requested. If an error or an interruption stops it, the record contains the measurements up to then.
 fn examine(
     flags: &DoctorFlags,
+    elsewhere: Option<&Elsewhere>,
     record: &mut DoctorRecord,
     topology: &Topology,
-    run: &RunId,
-    hierarchy: &Hierarchy,
+    host: &LocalHost<'_>,
     interrupt: &Interrupt,
     console: &Console,
 ) -> Result<(), Failure> {
@@ -123,17 +139,26 @@ fn examine(
         return Ok(());
     }
     let awake = keep_awake(flags, record);
-    console.note("ceiling: loading the null server for two seconds");
-    let (reached, io_uring) = ceiling(&record.pinning)?;
-    record.ceiling = Some(reached);
-    record.machine.details.io_uring = Some(io_uring);
+    match elsewhere {
+        None => {
+            console.note("ceiling: loading the null server for two seconds");
+            let (reached, io_uring) = ceiling(&record.pinning)?;
+            record.ceiling = Some(reached);
+            record.machine.details.io_uring = Some(io_uring);
+        }
+        Some(elsewhere) => {
+            console.note("link and ceiling: the load hosts load the null server for a few seconds");
+            let (reached, link) = over_link(elsewhere, &record.pinning)?;
+            (record.ceiling, record.link) = (Some(reached), Some(link));
+        }
+    }
     if record.mode == DoctorMode::Quick || interrupt.asked() {
         return Ok(());
     }
     let (machine, pinning) = (record.machine.clone(), record.pinning.clone());
     let folder = Folder::make("doctor")?;
     let arena =
-        Arena { console, interrupt, run, hierarchy, machine: &machine, topology, pinning: &pinning, folder };
+        Arena { console, interrupt, host, machine: &machine, topology, pinning: &pinning, folder, elsewhere };
     let contenders = Contenders::of(flags, &arena)?;
     // Races keep their cores awake themselves.
     drop(awake);

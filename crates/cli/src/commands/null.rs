@@ -25,7 +25,7 @@ pub(crate) fn null(flags: &NullFlags, console: &mut Console) -> Result<u8, Failu
     let port = flags.port.unwrap_or(PORT);
     let address = match &flags.unix_socket {
         Some(path) => Address::Unix(path.clone()),
-        None => Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        None => Address::Tcp(SocketAddr::from((flags.host.unwrap_or(Ipv4Addr::LOCALHOST), port))),
     };
     let interrupt = Interrupt::listen()?;
     let server = NullServer::start(NullConfig {

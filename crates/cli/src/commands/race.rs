@@ -343,7 +343,7 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
     let path = chosen.cloned().unwrap_or_else(|| record_path(&resolved.plan.study, &Zoned::now()));
     let files = probe_files(&resolved.plan)?;
     let left = tell_leftovers(host.hierarchy, console);
-    let elsewhere = reach(&resolved.plan, &interrupt, console)?;
+    let elsewhere = reach(resolved.plan.load_from.as_ref(), &interrupt, console)?;
     if let Some(elsewhere) = &elsewhere {
         resolved.findings.extend(plan::lengthen_slices(&mut resolved.plan, elsewhere.order_cost()));
     }
@@ -553,7 +553,8 @@ fn resumed(
     as_begun(path, &record, console, host)?;
     let files = if is_over(&record) { ProbeFiles::default() } else { probe_files(&record.plan)? };
     let interrupt = Interrupt::listen()?;
-    let elsewhere = if is_over(&record) { None } else { reach(&record.plan, &interrupt, console)? };
+    let elsewhere =
+        if is_over(&record) { None } else { reach(record.plan.load_from.as_ref(), &interrupt, console)? };
     let checkouts = checkouts_of(path, &record, console, held)?;
     let mut journal = if is_journal(path) {
         let journal = Journal::resume(path)?;

@@ -7,16 +7,15 @@ use std::time::Instant;
 
 use deadheat_analysis::{Comparison, ContenderResult, Report};
 use deadheat_host::LocalHost;
-use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::clock::SystemClock;
 use deadheat_host::clock::unix_ms;
 use deadheat_host::monitor::awake::usual_cpu_latency_us;
-use deadheat_host::process::run::RunId;
 use deadheat_record::{Finding, Journal, Machine, Pinning, Record};
-use deadheat_runner::{Event, Finish, LocalGenerator, Observer, Place, ProbeFiles, Race};
+use deadheat_runner::{Event, Finish, LoadGenerator, LocalGenerator, Observer, Place, ProbeFiles, Race};
 
 use crate::commands::Failure;
 use crate::console::{Console, lines_plain};
+use crate::elsewhere::Elsewhere;
 use crate::folder::Folder;
 use crate::interrupt::Interrupt;
 use crate::live::{Live, Shown};
@@ -28,13 +27,14 @@ use deadheat_study::plan::{self, Places, Purpose, Setting, Topology, resolve};
 pub(crate) struct Arena<'a> {
     pub(crate) console: &'a Console,
     pub(crate) interrupt: &'a Interrupt,
-    pub(crate) run: &'a RunId,
-    pub(crate) hierarchy: &'a Hierarchy,
+    pub(crate) host: &'a LocalHost<'a>,
     pub(crate) machine: &'a Machine,
     /// The cores as they were before this process pinned itself to some of them.
     pub(crate) topology: &'a Topology,
     pub(crate) pinning: &'a Pinning,
     pub(crate) folder: Folder,
+    /// The machines that the load comes from, if they are others than this one.
+    pub(crate) elsewhere: Option<&'a Elsewhere>,
 }
 
 /// The results of a race.
@@ -89,9 +89,16 @@ impl Arena<'_> {
             seed,
             cpu_latency_us: usual_cpu_latency_us(),
             in_ci: false,
-            load_from: None,
+            load_from: self.elsewhere.map(|elsewhere| elsewhere.from().clone()),
         };
         let mut plan = resolve(&study, &[], choices, Purpose::Race, &setting)?.plan;
+        if let Some(elsewhere) = self.elsewhere {
+            plan::lengthen_slices(&mut plan, elsewhere.order_cost());
+        }
+        let generator: &dyn LoadGenerator = match self.elsewhere {
+            None => &LocalGenerator,
+            Some(elsewhere) => elsewhere,
+        };
         plan.work = self.folder.path().join("work");
         let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, self.machine.clone());
         let path = self.folder.path().join("race.jsonl");
@@ -112,8 +119,8 @@ impl Arena<'_> {
             stopped: &stopped,
             observer,
             place: Place {
-                host: &LocalHost { run: self.run, hierarchy: self.hierarchy },
-                generator: &LocalGenerator,
+                host: self.host,
+                generator,
                 clock: &SystemClock::start(),
                 files: &ProbeFiles::default(),
             },

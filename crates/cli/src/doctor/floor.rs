@@ -67,9 +67,13 @@ impl Contenders {
 pub(super) fn pair(baseline: u64, contender: u64, arena: &Arena<'_>) -> std::io::Result<AdHoc> {
     let program = std::env::current_exe()?;
     let threads = arena.pinning.server_cpus.len().max(1);
+    let host = match arena.elsewhere {
+        None => String::new(),
+        Some(elsewhere) => format!(" --host {}", elsewhere.from().server_address),
+    };
     let command = |steps: u64| {
         format!(
-            "exec {} null --port {{port}} --backend epoll --threads {threads} --spin-steps {steps}",
+            "exec {} null --port {{port}}{host} --backend epoll --threads {threads} --spin-steps {steps}",
             quoted(&program)
         )
     };

@@ -12,4 +12,4 @@ pub(crate) use arena::Arena;
 pub(crate) use floor::{Contenders, noise_floor};
 pub(crate) use profiles::profiles;
 pub(crate) use proof::{Prover, built_in_rows, own_row};
-pub(crate) use saturated::ceiling;
+pub(crate) use saturated::{ceiling, over_link};

@@ -8,11 +8,15 @@ use std::time::Duration;
 
 use deadheat_host::affinity;
 use deadheat_load::{
-    Backend, BodyRule, Expectation, Limit, NullConfig, NullServer, Pacer, Prepared, Requests, Session,
-    SessionConfig, SliceOrder, Spin, StatusRule, Tally, request_bytes, step_ns,
+    Address, Backend, BodyRule, Expectation, Limit, LoadSession, NullConfig, NullServer, Pacer, Prepared,
+    Requests, Session, SessionConfig, SliceOrder, Spin, StatusRule, Tally, request_bytes, step_ns,
 };
-use deadheat_record::{DoctorCeiling, Pinning, Plant};
+use deadheat_record::{DoctorCeiling, DoctorLink, Pinning, Plant};
+use deadheat_runner::LoadGenerator as _;
+use deadheat_runner::ceiling::{LARGE_BODY, link_session};
 use deadheat_stats::Sample;
+
+use crate::elsewhere::Elsewhere;
 
 /// The number of connections, the same as in a race. Each waits for its answer.
 const CONNECTIONS: usize = 64;
@@ -37,33 +41,9 @@ struct Loaded {
 
 impl Loaded {
     fn start(pinning: &Pinning, spin: Spin, backend: Backend) -> std::io::Result<Self> {
-        let server = NullServer::start(NullConfig {
-            threads: pinning.server_cpus.len().max(1),
-            cpus: pinning.server_cpus.clone(),
-            spin,
-            backend,
-            ..NullConfig::default()
-        });
+        let server = NullServer::start(NullConfig { spin, backend, ..null(pinning) });
         let server = server.map_err(std::io::Error::other)?;
-        let bytes = request_bytes("GET", "/", "127.0.0.1", &[], b"").map_err(std::io::Error::other)?;
-        let expect = Expectation { status: StatusRule::Exact(200), body: BodyRule::Any };
-        let mut session = Session::open(SessionConfig {
-            address: server.address().clone(),
-            tls: None,
-            connections: CONNECTIONS,
-            max_connections: CONNECTIONS,
-            threads: pinning.load_cpus.len().max(1),
-            cpus: pinning.load_cpus.clone(),
-            spin: !pinning.load_cpus.is_empty(),
-            backend: Backend::Auto,
-            requests: Arc::new(Requests::one(Prepared { bytes, head: false, expect })),
-            connect_timeout: TIMEOUT,
-            timeout: TIMEOUT,
-            sample_every: 0,
-            max_samples_per_slice: 0,
-            part: None,
-        })
-        .map_err(std::io::Error::other)?;
+        let mut session = Session::open(session(&server, pinning)?).map_err(std::io::Error::other)?;
         slice(&mut session, WARMUP)?;
         let backend = server.backend();
         Ok(Self { session, _server: server, backend, threads: pinning.server_cpus.len().max(1) })
@@ -77,7 +57,38 @@ impl Loaded {
     }
 }
 
-fn slice(session: &mut Session, duration: Duration) -> std::io::Result<Tally> {
+/// A server on the servers' cores that does nothing.
+fn null(pinning: &Pinning) -> NullConfig {
+    NullConfig {
+        threads: pinning.server_cpus.len().max(1),
+        cpus: pinning.server_cpus.clone(),
+        ..NullConfig::default()
+    }
+}
+
+/// The connections to such a server.
+fn session(server: &NullServer, pinning: &Pinning) -> std::io::Result<SessionConfig> {
+    let bytes = request_bytes("GET", "/", "127.0.0.1", &[], b"").map_err(std::io::Error::other)?;
+    let expect = Expectation { status: StatusRule::Exact(200), body: BodyRule::Any };
+    Ok(SessionConfig {
+        address: server.address().clone(),
+        tls: None,
+        connections: CONNECTIONS,
+        max_connections: CONNECTIONS,
+        threads: pinning.load_cpus.len().max(1),
+        cpus: pinning.load_cpus.clone(),
+        spin: !pinning.load_cpus.is_empty(),
+        backend: Backend::Auto,
+        requests: Arc::new(Requests::one(Prepared { bytes, head: false, expect })),
+        connect_timeout: TIMEOUT,
+        timeout: TIMEOUT,
+        sample_every: 0,
+        max_samples_per_slice: 0,
+        part: None,
+    })
+}
+
+fn slice(session: &mut dyn LoadSession, duration: Duration) -> std::io::Result<Tally> {
     let order = SliceOrder {
         pacer: Pacer::Closed,
         limit: Limit::duration(duration),
@@ -94,16 +105,47 @@ fn slice(session: &mut Session, duration: Duration) -> std::io::Result<Tally> {
 pub(crate) fn ceiling(pinning: &Pinning) -> std::io::Result<(DoctorCeiling, bool)> {
     let mut loaded = Loaded::start(pinning, Spin::default(), Backend::Auto)?;
     let tally = slice(&mut loaded.session, MEASURED)?;
+    let ceiling = reached(&tally, loaded.session.workers(), loaded.session.backend());
+    Ok((ceiling, loaded.backend == Backend::Uring))
+}
+
+fn reached(tally: &Tally, threads: usize, backend: Backend) -> DoctorCeiling {
     let busy_ns = tally.cpu_ns.saturating_sub(tally.spin_ns);
-    let ceiling = DoctorCeiling {
+    DoctorCeiling {
         throughput_rps: tally.rate_per_s().unwrap_or(0.0),
         connections: CONNECTIONS as u64,
-        threads: loaded.session.workers() as u64,
-        backend: loaded.session.backend().name().into(),
+        threads: threads as u64,
+        backend: backend.name().into(),
         cpu_us_per_request: busy_ns as f64 / 1e3 / tally.completions.max(1) as f64,
         cpu_share: tally.cpu_share(),
+    }
+}
+
+/// The rate of the load hosts against a server on this machine that does nothing, over the network between them, and what that network can do.
+///
+/// # Errors
+/// The server or a load host fails.
+pub(crate) fn over_link(
+    elsewhere: &Elsewhere,
+    pinning: &Pinning,
+) -> std::io::Result<(DoctorCeiling, DoctorLink)> {
+    let start = |body_bytes| {
+        let address = Address::Tcp((elsewhere.from().server_address, 0).into());
+        NullServer::start(NullConfig { address, body_bytes, ..null(pinning) }).map_err(std::io::Error::other)
     };
-    Ok((ceiling, loaded.backend == Backend::Uring))
+    let server = start(NullConfig::default().body_bytes)?;
+    let config = session(&server, pinning)?;
+    let hosts = elsewhere.round_trips(&config).map_err(std::io::Error::other)?;
+    let mut opened = elsewhere.open(config.clone()).map_err(std::io::Error::other)?;
+    slice(&mut *opened, WARMUP)?;
+    let tally = slice(&mut *opened, MEASURED)?;
+    let threads = config.threads * elsewhere.count();
+    drop(opened);
+    let large = start(LARGE_BODY)?;
+    let config = link_session(large.address().clone(), pinning).map_err(std::io::Error::other)?;
+    let bandwidth =
+        elsewhere.bandwidth(&config).transpose().map_err(std::io::Error::other)?.unwrap_or_default();
+    Ok((reached(&tally, threads, Backend::Auto), DoctorLink { hosts, bandwidth }))
 }
 
 /// The calibration of the built-in contender: the steps of each answer, and the cost of such an answer.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::input::requested;
-use super::{Output, ServerHostFlags};
+use super::{Output, RaceHostFlags};
 use deadheat_study::choices::{MachineChoices, UsageError};
 use deadheat_study::plan::AdHoc;
 use deadheat_study::values;
@@ -48,7 +48,7 @@ pub(crate) struct DoctorFlags {
     #[command(flatten)]
     pub(crate) machine: MachineChoices,
     #[command(flatten)]
-    pub(crate) server: ServerHostFlags,
+    pub(crate) hosts: RaceHostFlags,
     /// Write the result as JSON; `-` for standard output
     #[arg(long, value_name = "FILE", value_parser = Output::parse, help_heading = "Output")]
     pub(crate) json: Option<Output>,

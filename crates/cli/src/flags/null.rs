@@ -1,5 +1,6 @@
 //! Owns: the options of `null`. Must not know: the server.
 
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,9 +21,12 @@ It answers every HTTP/1.1 request with 200 and the same text, and ends with Ctrl
 #[derive(Debug, Args)]
 #[command(after_help = NULL_HELP)]
 pub(crate) struct NullFlags {
-    /// Listen on this port of 127.0.0.1; 0 for any free one [default: 8080]
+    /// Listen on this port; 0 for any free one [default: 8080]
     #[arg(short, long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
+    /// Listen at this address [default: 127.0.0.1, which only this machine reaches]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "unix_socket")]
+    pub(crate) host: Option<Ipv4Addr>,
     /// Listen on a unix socket instead; the path must not exist yet
     #[arg(long, value_name = "PATH", conflicts_with = "port")]
     pub(crate) unix_socket: Option<PathBuf>,

@@ -50,6 +50,7 @@ pub(crate) fn calm() -> DoctorRecord {
             cpu_us_per_request: 2.9,
             cpu_share: Some(0.97),
         }),
+        link: None,
         floor: None,
         resolution: Vec::new(),
         sentence: None,

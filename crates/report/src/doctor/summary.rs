@@ -5,8 +5,8 @@
 use deadheat_analysis::doctor::{is_invalid, listed, named, virtual_machine};
 use deadheat_analysis::number::{bytes, clock, interval, percent, ratio, three_digits, time_ns, whole};
 use deadheat_record::{
-    CgroupKind, DoctorMode, DoctorRecord, Machine, MachineDetails, Noise, NoiseFloor, Proof, ProofRace,
-    ProofRow, Severity,
+    Bandwidth, CgroupKind, DoctorLink, DoctorLinkHost, DoctorMode, DoctorRecord, Machine, MachineDetails,
+    Noise, NoiseFloor, Proof, ProofRace, ProofRow, Severity,
 };
 
 use crate::style::{Style, Tone};
@@ -27,6 +27,9 @@ pub fn summary(record: &DoctorRecord, style: &Style) -> String {
     }
     lines.push(String::new());
     lines.extend(row("ceiling", &ceiling(record), style));
+    for text in record.link.iter().flat_map(link) {
+        lines.extend(row("link", &text, style));
+    }
     if let Some(floor) = &record.floor {
         lines.extend(row("noise floor", &noise_floor(floor), style));
         if !is_invalid(floor) {
@@ -132,6 +135,12 @@ fn cores(record: &DoctorRecord) -> String {
     let pinning = &record.pinning;
     if pinning.server_cpus.is_empty() {
         return format!("{allowed}{quota}; servers and generator share them");
+    }
+    if pinning.load_cpus.is_empty() {
+        return format!(
+            "{allowed}{quota}: servers {}; the load comes from others",
+            listed(&pinning.server_cpus)
+        );
     }
     format!(
         "{allowed}{quota}: servers {}, generator {}",
@@ -307,6 +316,23 @@ fn ceiling(record: &DoctorRecord) -> String {
         plain(&one.backend),
         whole(one.connections)
     )
+}
+
+/// A line for each load host, and one for all together if there are several.
+fn link(link: &DoctorLink) -> Vec<String> {
+    let per_s = |one: &Bandwidth| format!("{}/s", bytes(one.payload_bytes_per_s as u64));
+    let host = |(host, bandwidth): (&DoctorLinkHost, &Bandwidth)| {
+        let [min, p50, p99] = [host.min_ns, host.p50_ns, host.p99_ns].map(|ns| time_ns(ns as f64));
+        format!(
+            "{}: round trip {p50} (p50), {min} at least, {p99} (p99); receives {}",
+            plain(&host.name),
+            per_s(bandwidth)
+        )
+    };
+    let hosts = link.hosts.iter().zip(&link.bandwidth.hosts).map(host);
+    let together = (link.hosts.len() > 1)
+        .then(|| format!("all at once: they receive {}", per_s(&link.bandwidth.together)));
+    hosts.chain(together).collect()
 }
 
 fn noise_floor(floor: &NoiseFloor) -> String {
