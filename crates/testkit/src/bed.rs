@@ -416,6 +416,7 @@ impl Host {
         // Without PAM, sshd refuses an account whose password is locked, as that of root is on some systems.
         let shadow = fs::read_to_string("/etc/shadow").unwrap_or_default();
         let pam = if shadow.lines().any(|line| line.starts_with("root:!")) { "yes" } else { "no" };
+        // Each login is a session of its own. Where the kernel divides processors among sessions, it gets the priority that the tests have.
         let mut config = format!(
             r#"ListenAddress {address}
 HostKey "{host_key}"
@@ -430,7 +431,7 @@ PrintMotd no
 MaxStartups 200
 LogLevel VERBOSE
 SetEnv "HOME={home}" "DEADHEAT_TESTKIT_HOST={name}"
-ForceCommand cd && if [ -n "$SSH_ORIGINAL_COMMAND" ]; then exec "$SHELL" -c "$SSH_ORIGINAL_COMMAND"; else exec "$SHELL" -l; fi
+ForceCommand (nice > /proc/self/autogroup) 2> /dev/null; cd && if [ -n "$SSH_ORIGINAL_COMMAND" ]; then exec "$SHELL" -c "$SSH_ORIGINAL_COMMAND"; else exec "$SHELL" -l; fi
 "#,
             address = self.address,
             host_key = path("host_key"),
