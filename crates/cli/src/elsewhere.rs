@@ -2,6 +2,7 @@
 //!
 //! Owns: that contenders are loaded at the address at which the load hosts reach this machine. Must not know: how a host is reached.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,23 +104,24 @@ impl Elsewhere {
     ///
     /// # Errors
     /// A load host fails, or gets no answer.
-    pub(crate) fn round_trips(&self, config: &SessionConfig) -> Result<Vec<DoctorLinkHost>, RemoteError> {
+    pub(crate) fn round_trips(&self, config: &SessionConfig) -> io::Result<Vec<DoctorLinkHost>> {
         let of = |(host, name): (usize, &str)| {
             let one = SessionConfig { connections: 1, max_connections: 1, threads: 1, ..config.clone() };
-            let mut session = RemoteSession::open_on(Arc::clone(&self.hosts), vec![host], &one)?;
-            for slice in session.slice_on_hosts(&closed(LINK_WARMUP)) {
-                slice.result?;
-            }
-            let mut slices = session.slice_on_hosts(&closed(ROUND_TRIPS_MEASURED)).into_iter();
-            let tally = slices.next().map(|slice| slice.result).transpose()?;
-            let latency = tally.map(|tally| tally.latency);
-            let at = |quantile| latency.as_ref().and_then(|all| all.quantile_ns(quantile)).unwrap_or(0);
+            let mut session = RemoteSession::open_on(Arc::clone(&self.hosts), vec![host], &one)
+                .map_err(io::Error::other)?;
+            session.slice(&closed(LINK_WARMUP)).map_err(io::Error::other)?;
+            let latency = session.slice(&closed(ROUND_TRIPS_MEASURED)).map_err(io::Error::other)?.latency;
+            let at = |quantile| {
+                let no_answer =
+                    || io::Error::other(format!("load host {name} got no answer from this machine"));
+                latency.quantile_ns(quantile).ok_or_else(no_answer)
+            };
             Ok(DoctorLinkHost {
                 name: name.to_owned(),
-                count: latency.as_ref().map_or(0, |all| all.count()),
-                min_ns: at(0.0),
-                p50_ns: at(0.5),
-                p99_ns: at(0.99),
+                count: latency.count(),
+                min_ns: at(0.0)?,
+                p50_ns: at(0.5)?,
+                p99_ns: at(0.99)?,
             })
         };
         self.hosts.names().enumerate().map(of).collect()

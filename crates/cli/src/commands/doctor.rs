@@ -148,8 +148,9 @@ fn examine(
         }
         Some(elsewhere) => {
             console.note("link and ceiling: the load hosts load the null server for a few seconds");
-            let (reached, link) = over_link(elsewhere, &record.pinning)?;
+            let (reached, link, io_uring) = over_link(elsewhere, &record.pinning)?;
             (record.ceiling, record.link) = (Some(reached), Some(link));
+            record.machine.details.io_uring = Some(io_uring);
         }
     }
     if record.mode == DoctorMode::Quick || interrupt.asked() {

@@ -121,21 +121,22 @@ fn reached(tally: &Tally, threads: usize, backend: Backend) -> DoctorCeiling {
     }
 }
 
-/// The rate of the load hosts against a server on this machine that does nothing, over the network between them, and what that network can do.
+/// The rate of the load hosts against a server on this machine that does nothing, over the network between them; what that
+/// network can do; and whether io_uring is available here.
 ///
 /// # Errors
 /// The server or a load host fails.
 pub(crate) fn over_link(
     elsewhere: &Elsewhere,
     pinning: &Pinning,
-) -> std::io::Result<(DoctorCeiling, DoctorLink)> {
+) -> std::io::Result<(DoctorCeiling, DoctorLink, bool)> {
     let start = |body_bytes| {
         let address = Address::Tcp((elsewhere.from().server_address, 0).into());
         NullServer::start(NullConfig { address, body_bytes, ..null(pinning) }).map_err(std::io::Error::other)
     };
     let server = start(NullConfig::default().body_bytes)?;
     let config = session(&server, pinning)?;
-    let hosts = elsewhere.round_trips(&config).map_err(std::io::Error::other)?;
+    let hosts = elsewhere.round_trips(&config)?;
     let mut opened = elsewhere.open(config.clone()).map_err(std::io::Error::other)?;
     slice(&mut *opened, WARMUP)?;
     let tally = slice(&mut *opened, MEASURED)?;
@@ -145,7 +146,8 @@ pub(crate) fn over_link(
     let config = link_session(large.address().clone(), pinning).map_err(std::io::Error::other)?;
     let bandwidth =
         elsewhere.bandwidth(&config).transpose().map_err(std::io::Error::other)?.unwrap_or_default();
-    Ok((reached(&tally, threads, Backend::Auto), DoctorLink { hosts, bandwidth }))
+    let io_uring = server.backend() == Backend::Uring;
+    Ok((reached(&tally, threads, Backend::Auto), DoctorLink { hosts, bandwidth }, io_uring))
 }
 
 /// The calibration of the built-in contender: the steps of each answer, and the cost of such an answer.

@@ -309,11 +309,14 @@ fn ceiling(record: &DoctorRecord) -> String {
     let Some(one) = &record.ceiling else { return "not measured".into() };
     let threads = if one.threads == 1 { "1 thread".into() } else { format!("{} threads", one.threads) };
     let busy = one.cpu_share.map_or_else(String::new, |share| format!(", {} busy", percent(share)));
+    let backend = match one.backend.as_str() {
+        "auto" => String::new(),
+        name => format!("{}, ", plain(name)),
+    };
     format!(
-        "{} requests/s to a server that does nothing; {threads}{busy}, {} of CPU per request, {}, {} connections",
+        "{} requests/s to a server that does nothing; {threads}{busy}, {} of CPU per request, {backend}{} connections",
         three_digits(one.throughput_rps),
         time_ns(one.cpu_us_per_request * 1e3),
-        plain(&one.backend),
         whole(one.connections)
     )
 }
