@@ -16,7 +16,7 @@ pub use findings::{listed, named, virtual_machine};
 pub fn conclude_floor(record: &mut DoctorRecord, profiles: &[Profile; 2]) {
     let Some(floor) = &mut record.floor else { return };
     floor.sd_range = derived::sd_range(floor);
-    let rows = derived::rows(floor, profiles);
+    let rows = if is_invalid(floor) { Vec::new() } else { derived::rows(floor, profiles) };
     record.resolution = rows.iter().map(|row| row.resolution).collect();
     record.sentence = Some(derived::sentence(floor, &rows, profiles));
 }

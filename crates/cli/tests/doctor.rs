@@ -63,9 +63,9 @@ fn a_server_against_itself_gives_the_noise_floor() {
     let floor = &json["floor"];
     assert_eq!(floor["built_in"], false, "{outcome}");
     outcome.assert_stderr_has(" of at most 3 epochs");
-    // On a very noisy machine, deadheat drops every round and reports that the result is not known.
+    // On a very noisy machine, deadheat drops too many rounds and reports that the result is not known.
     let resolution = json["resolution"].as_array().unwrap();
-    if floor["sd_log_ratio"].is_null() {
+    if floor["sd_log_ratio"].is_null() || floor["verdict"] == "invalid" {
         assert_eq!((resolution.len(), &json["fit"]), (0, &false.into()), "{outcome}");
         outcome.assert_stdout_has("is not known");
         return;

@@ -39,7 +39,7 @@ pub struct DoctorRecord {
     pub link: Option<DoctorLink>,
     /// Result of a race of a server against itself; null with `--quick`, and when the run was interrupted before it.
     pub floor: Option<NoiseFloor>,
-    /// What a race needs to detect given differences, according to the noise floor; empty without a noise floor.
+    /// What a race needs to detect given differences, according to the noise floor; empty if there is none or it is invalid.
     pub resolution: Vec<Resolution>,
     /// `resolution` as one sentence; null without a noise floor.
     pub sentence: Option<String>,

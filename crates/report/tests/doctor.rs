@@ -144,6 +144,7 @@ fn of_an_invalid_race_with_itself_nothing_is_concluded() {
     conclude(&mut record);
     let sentence = record.sentence.clone().unwrap();
     assert!(sentence.contains("is not known") && !record.fit, "{sentence}");
+    assert_eq!(record.resolution, []);
     let text = shown(record);
     assert!(text.contains("climbs") && text.contains("is not known"), "{text}");
     assert!(!text.contains("a race detects") && !text.contains("to see"), "{text}");
