@@ -70,6 +70,8 @@ wanted_packages() {
     has ip || echo iproute2
     has ssh || echo openssh-client
     has sshd || echo openssh-server
+    has wg || echo wireguard-tools
+    has wireguard-go || echo wireguard-go
     has cargo || echo rustup
     php_is_ready || echo php-fpm php-sqlite3
     has nginx || echo nginx

@@ -2,7 +2,7 @@
 //!
 //! Owns the sentences. They contain the names of measures unescaped: renderers escape them.
 
-use deadheat_record::{Experiment, ScenarioPlan};
+use deadheat_record::{Experiment, Link, ScenarioPlan, Tunnel};
 
 use crate::number::{quantile, three_digits, time_ns, whole};
 
@@ -12,11 +12,33 @@ const CONSTANT: &str = ", constant";
 /// What a scenario does to each contender. Like [`sentence`], but it knows recorded timing.
 pub fn of_scenario(scenario: &ScenarioPlan) -> String {
     let words = sentence(&scenario.shape);
-    match scenario.traffic.speed() {
+    let words = match scenario.traffic.speed() {
         Some(1.0) => words.replacen(CONSTANT, ", timing as recorded", 1),
         Some(speed) => words.replacen(CONSTANT, &format!(", timing as recorded, {speed} times as fast"), 1),
         None => words,
-    }
+    };
+    words + &scenario.link.as_ref().map_or_else(String::new, |one| format!("; {}", link(one)))
+}
+
+/// A link in words: `link: 100 Mbit/s, 5 ms ± 1 ms each way, 0.1 % lost, WireGuard`.
+pub fn link(link: &Link) -> String {
+    let rate = link.rate_bits_per_s.map(|rate| format!("{} Mbit/s", exact(rate as f64 / 1e6)));
+    let jitter =
+        if link.jitter_ns > 0 { format!(" ± {}", milliseconds(link.jitter_ns)) } else { String::new() };
+    let delay = (link.delay_ns > 0).then(|| format!("{}{jitter} each way", milliseconds(link.delay_ns)));
+    let loss = (link.loss > 0.0).then(|| format!("{} % lost", exact(link.loss * 100.0)));
+    let tunnel = link.tunnel.map(|Tunnel::Wireguard| "WireGuard".to_owned());
+    let parts: Vec<String> = [rate, delay, loss, tunnel].into_iter().flatten().collect();
+    format!("link: {}", if parts.is_empty() { "without limits".to_owned() } else { parts.join(", ") })
+}
+
+fn milliseconds(ns: u64) -> String {
+    format!("{} ms", exact(ns as f64 / 1e6))
+}
+
+/// A number as it was written, without digits that only come from dividing it.
+fn exact(value: f64) -> String {
+    ((value * 1e6).round() / 1e6).to_string()
 }
 
 /// The experiment with its number of connections: `closed load, 64 connections`.

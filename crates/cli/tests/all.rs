@@ -18,6 +18,7 @@ mod init;
 mod keeper;
 mod kept;
 mod killed;
+mod links;
 mod live;
 mod load;
 mod load_hosts;

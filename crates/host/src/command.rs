@@ -46,8 +46,8 @@ pub fn values(plan: &Plan) -> BTreeMap<String, String> {
     let known = folders.into_iter().filter_map(|(name, path)| Some((name, path?)));
     let mut values: BTreeMap<String, String> =
         known.map(|(name, path)| (name.to_owned(), path.to_string_lossy().into_owned())).collect();
-    // Without other machines, nothing tells contenders where to listen: as before, they are asked at the loopback.
-    values.extend(plan.load_from.iter().map(|from| ("host".to_owned(), from.server_address.to_string())));
+    // Without other machines and links, nothing tells contenders where to listen: as before, they are asked at the loopback.
+    values.extend(plan.server_address().map(|address| ("host".to_owned(), address.to_string())));
     values
 }
 

@@ -9,6 +9,7 @@ pub mod cgroup;
 pub mod clock;
 pub mod command;
 pub mod facts;
+pub mod link;
 pub mod monitor;
 pub mod open_files;
 pub mod process;

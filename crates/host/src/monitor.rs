@@ -185,6 +185,11 @@ impl Monitor {
 
     /// Reads the current state. `contenders_ns` is the CPU time that contenders and services have used so far.
     pub fn moment(&self, contenders_ns: u64) -> Snapshot {
+        self.moment_with(contenders_ns, 0)
+    }
+
+    /// As [`Self::moment`]. `carriers_ns` is the CPU time that programs which carry requests have used on the generator's cores so far.
+    pub fn moment_with(&self, contenders_ns: u64, carriers_ns: u64) -> Snapshot {
         let own = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let own_ns = own.tv_sec as u64 * 1_000_000_000 + own.tv_nsec as u64;
         let looking_ns = match (&self.stalls, &self.sides) {
@@ -197,7 +202,7 @@ impl Monitor {
             self.awake.as_ref().map_or(0, |awake| awake.used_ns(|cpu| self.cpus.contains(&cpu)));
         let ours = Ours {
             servers_ns: contenders_ns + looking_ns + idle_here_ns,
-            generator_ns: own_ns.saturating_sub(looking_ns + idle_ns),
+            generator_ns: own_ns.saturating_sub(looking_ns + idle_ns) + carriers_ns,
             ended_ns: tree::ended_ns(),
         };
         self.moment_of(Instant::now(), ours)

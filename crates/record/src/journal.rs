@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     AUDIT_SCHEMA, CollectorPass, Contender, Difference, Epoch, Finding, LaterCeiling, Machine, Pilot, Plan,
-    ProfilePass, SCHEMA, packed,
+    ProfilePass, SCHEMA, ScenarioLink, packed,
 };
 
 /// Why a race, or one part of it, ended.
@@ -69,6 +69,8 @@ pub enum Line {
         #[serde(flatten)]
         ceiling: LaterCeiling,
     },
+    /// The link of a scenario was made and measured.
+    Link(ScenarioLink),
     /// An epoch was completed.
     Epoch(Box<Epoch>),
     /// A finding outside an epoch.
@@ -128,6 +130,9 @@ pub struct Record {
     pub out_in: Vec<(String, String)>,
     /// One pilot per scenario.
     pub pilots: Vec<Pilot>,
+    /// What was measured of the scenarios' links, in time order: once before each scenario with a link, and again when the race was continued in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<ScenarioLink>,
     /// All epochs, in time order.
     pub epochs: Vec<Epoch>,
     /// Epochs that do not count because their warm-up was too short, in time order.
@@ -396,6 +401,7 @@ impl Record {
             out: Vec::new(),
             out_in: Vec::new(),
             pilots: Vec::new(),
+            links: Vec::new(),
             epochs: Vec::new(),
             set_aside: Vec::new(),
             anew: Vec::new(),
@@ -433,6 +439,7 @@ impl Record {
             scenario: Some(scenario.clone()),
         }));
         lines.extend(self.pilots.iter().cloned().map(Line::Pilot));
+        lines.extend(self.links.iter().cloned().map(Line::Link));
         lines.extend(self.set_aside.iter().cloned().map(|epoch| Line::Epoch(Box::new(epoch))));
         for (scenario, warmup_ns, reason) in &self.anew {
             lines.push(Line::Anew {
@@ -474,6 +481,7 @@ impl Record {
                     pilot.later_ceilings.push(ceiling);
                 }
             }
+            Line::Link(link) => self.links.push(link),
             Line::Epoch(epoch) => self.epochs.push(*epoch),
             Line::Anew { scenario, warmup_ns, reason } => {
                 let (aside, kept) =

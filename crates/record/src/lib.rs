@@ -16,6 +16,7 @@ mod finding;
 mod histogram;
 mod journal;
 mod json_path;
+mod link;
 mod load;
 mod load_hosts;
 mod machine;
@@ -54,6 +55,7 @@ pub use histogram::{
 };
 pub use journal::{End, Journal, Line, ReadError, Record, WriteError, read};
 pub use json_path::{JsonPath, JsonPathError, Step, place};
+pub use link::{Link, LinkReading, ScenarioLink, Tunnel};
 pub use load::{
     ArrivalsWord, Ceiling, Checked, Generator, LOAD_SCHEMA, LittlesLaw, LoadFault, LoadHost, LoadLimits,
     LoadMismatch, LoadRecord, LoadShape, LoadTimes, RoundTrips, Sent, load_schema_json,

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Capture, Claim, Collector, Experiment, Metric, Objective, Pinning, RequestLog, Rung, Slices, SweepPoint,
-    ValuePlace, ValuesFile, Why,
+    Capture, Claim, Collector, Experiment, Link, Metric, Objective, Pinning, RequestLog, Rung, Slices,
+    SweepPoint, ValuePlace, ValuesFile, Why,
 };
 
 /// Everything that a race does, decided before it starts.
@@ -445,6 +445,9 @@ pub struct ScenarioPlan {
     /// Further properties of its load.
     #[serde(default, skip_serializing_if = "Traffic::is_plain")]
     pub traffic: Traffic,
+    /// The network between load and contenders; absent: that of this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
 }
 
 /// Further properties of a load.

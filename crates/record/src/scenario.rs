@@ -33,11 +33,17 @@ pub enum Axis {
     Cores,
     /// The quota of CPU time, in cores.
     Cpus,
+    /// The rate of the link, in megabits per second.
+    #[serde(rename = "link.rate")]
+    LinkRate,
+    /// The delay of the link in each direction, in milliseconds.
+    #[serde(rename = "link.delay")]
+    LinkDelay,
 }
 
 impl Axis {
     /// All axes.
-    pub const ALL: [Self; 3] = [Self::Connections, Self::Cores, Self::Cpus];
+    pub const ALL: [Self; 5] = [Self::Connections, Self::Cores, Self::Cpus, Self::LinkRate, Self::LinkDelay];
 
     /// The word that studies and records use.
     pub fn word(self) -> &'static str {
@@ -45,6 +51,17 @@ impl Axis {
             Self::Connections => "connections",
             Self::Cores => "cores",
             Self::Cpus => "cpus",
+            Self::LinkRate => "link.rate",
+            Self::LinkDelay => "link.delay",
+        }
+    }
+
+    /// What a value of the axis counts, as it follows or heads numbers.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Connections | Self::Cores | Self::Cpus => self.word(),
+            Self::LinkRate => "Mbit/s",
+            Self::LinkDelay => "ms delay",
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn points<'a>(report: &'a Report, sweep: &SweepResult) -> Vec<Point<'
 pub(crate) fn load_of(sweep: &SweepResult, shape: &Experiment) -> String {
     match sweep.axis {
         Axis::Connections => without_connections(shape),
-        Axis::Cores | Axis::Cpus => sentence(shape),
+        Axis::Cores | Axis::Cpus | Axis::LinkRate | Axis::LinkDelay => sentence(shape),
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn summaries(
             (!values.is_empty()).then(|| format!("{} at {}", verdict(*wanted).0, values.join(", ")))
         };
         let parts: Vec<String> = verdicts.iter().filter_map(at).collect();
-        format!("{contender} against {baseline}: {} {}", parts.join("; "), sweep.axis.word())
+        format!("{contender} against {baseline}: {} {}", parts.join("; "), sweep.axis.title())
     };
     pairs.into_iter().map(said).collect()
 }
@@ -78,7 +78,7 @@ pub(crate) fn figure(one: &Figure) -> String {
 /// The law of one contender's rates.
 pub(crate) fn law(sweep: &SweepResult, fit: &Fit) -> String {
     let peak = match fit.peak_at {
-        Some(at) => format!("highest at {} {}", three_digits(at), sweep.axis.word()),
+        Some(at) => format!("highest at {} {}", three_digits(at), sweep.axis.title()),
         None => "no highest point".into(),
     };
     format!(
@@ -111,7 +111,7 @@ pub(crate) fn found(sweep: &SweepResult, points: &[Point<'_>]) -> Vec<Finding> {
     }
     let said = |(mut finding, values): (Finding, Vec<String>)| {
         if values.len() < points.len() {
-            finding.message += &format!(" (at {} {})", values.join(", "), sweep.axis.word());
+            finding.message += &format!(" (at {} {})", values.join(", "), sweep.axis.title());
         }
         finding
     };

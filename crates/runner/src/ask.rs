@@ -12,7 +12,7 @@ use deadheat_load::{
     Address, Answer, ExchangeError, LoadSession, OpenError, Session, SessionConfig, TlsFailure, TlsSettings,
     exchange_tls, with_causes,
 };
-use deadheat_record::{Finding, LinkBandwidth, Plan};
+use deadheat_record::{Finding, Link, LinkBandwidth, LinkReading, Plan};
 
 use crate::load_hosts::LoadHostsWork;
 
@@ -102,6 +102,27 @@ pub trait LoadGenerator {
     /// together. `config` has the server's address and the connections of each machine. None if the load comes from this machine.
     fn bandwidth(&self, _config: &SessionConfig) -> Option<Result<LinkBandwidth, String>> {
         None
+    }
+
+    /// From now on, requests go over this link; none: the usual way.
+    ///
+    /// # Errors
+    /// When the link cannot be made, in words.
+    fn set_link(&self, _link: Option<&Link>) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Measures the link that was set last. None if it is none that deadheat makes.
+    ///
+    /// # Errors
+    /// When it cannot be measured, in words.
+    fn measure_link(&self) -> Result<Option<LinkReading>, String> {
+        Ok(None)
+    }
+
+    /// CPU time that programs which carry requests have used so far, in nanoseconds: on the generator's processors, and on the contenders'.
+    fn carriers_cpu_ns(&self) -> (u64, u64) {
+        (0, 0)
     }
 
     /// The finding that a machine that the load comes from was lost, if one was.

@@ -112,7 +112,7 @@ fn load(epoch_run: &EpochRun<'_>, one: &mut LoadedContender, parity: &Parity) ->
         Some(_) => plan.slices(scenario).slice_ns,
         None => plan.method.collectors_ns,
     };
-    let moment = |one: &LoadedContender| epoch_run.watch.moment(epoch_run.ours_ns(std::slice::from_ref(one)));
+    let moment = |one: &LoadedContender| epoch_run.moment_of(one);
     let (start, before) = (size()?, moment(one));
     let tally = one.slice(Duration::from_nanos(length_ns), SliceStart::Time(0));
     let tally = tally.map_err(|error| lost(&one.runner, &error))?;

@@ -21,7 +21,7 @@ use crate::loaded::{LoadError, LoadTotals, LoadedContender, Sent, SliceStart};
 use crate::parity::{Contract, Parity, ProbeTarget};
 use crate::readings::{ContenderReadings, slice_record};
 use crate::schedule;
-use deadheat_host::monitor::{Disturbance, Monitor};
+use deadheat_host::monitor::{Disturbance, Monitor, Snapshot};
 use deadheat_host::process::{Observe, Process, StartError};
 
 /// A round is left out as a whole above these readings of the machine: steal on all of our cores, and the share of the servers' or the
@@ -550,7 +550,7 @@ impl EpochRun<'_> {
         let position = schedule::derive_seed(self.seed, index, 0) >> 44;
         // A frozen contender uses no CPU time before or after its slice.
         let mut used_ns: Vec<u64> = loaded.iter().map(|one| one.runner.process.cpu_ns().0).collect();
-        let before = self.watch.moment(self.with_services(&used_ns));
+        let before = self.moment(&used_ns);
         // What happened before this round does not count.
         self.launcher.generator.disturbance();
         self.launcher.generator.take_load_hosts();
@@ -585,7 +585,7 @@ impl EpochRun<'_> {
         if let Some(last) = order.last() {
             measured[*last].load_hosts.end_round();
         }
-        let here = self.watch.between(&before, &self.watch.moment(self.with_services(&used_ns)));
+        let here = self.watch.between(&before, &self.moment(&used_ns));
         let seen = here.or_worse(self.launcher.generator.disturbance());
         Ok(PlayedRound { slices: played, seen, silent })
     }
@@ -640,12 +640,16 @@ impl EpochRun<'_> {
         self.launcher.clock.now() - epoch_start
     }
 
-    pub(crate) fn ours_ns(&self, loaded: &[LoadedContender]) -> u64 {
-        self.with_services(&loaded.iter().map(|one| one.runner.process.cpu_ns().0).collect::<Vec<_>>())
+    /// The state of the machine while only `one` has used CPU time.
+    pub(crate) fn moment_of(&self, one: &LoadedContender) -> Snapshot {
+        self.moment(&[one.runner.process.cpu_ns().0])
     }
 
-    fn with_services(&self, contenders_ns: &[u64]) -> u64 {
-        contenders_ns.iter().sum::<u64>() + self.services_ns().unwrap_or(0)
+    /// The state of the machine, when contenders have used this CPU time.
+    fn moment(&self, contenders_ns: &[u64]) -> Snapshot {
+        let (carriers_ns, theirs_ns) = self.launcher.generator.carriers_cpu_ns();
+        let used = contenders_ns.iter().sum::<u64>() + self.services_ns().unwrap_or(0) + theirs_ns;
+        self.watch.moment_with(used, carriers_ns)
     }
 
     /// CPU time that the services have used so far; none without services.

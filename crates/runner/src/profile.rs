@@ -163,7 +163,7 @@ fn sample(
     dumps: &Path,
 ) -> Result<(ProfilePass, Option<String>), EpochError> {
     let failed = |error: deadheat_host::process::profile::ProfileError| EpochError::Failed(error.to_string());
-    let moment = |one: &LoadedContender| epoch_run.watch.moment(epoch_run.ours_ns(std::slice::from_ref(one)));
+    let moment = |one: &LoadedContender| epoch_run.moment_of(one);
     let (machine, before) = (moment(one), Reading::of(&*one.runner.process));
     one.runner.process.begin_profile().map_err(failed)?;
     let tally = one.trial(rate_per_s, LENGTH, 0).map_err(|error| lost(&one.runner, &error))?;

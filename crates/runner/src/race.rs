@@ -14,7 +14,7 @@ use deadheat_analysis::judge::{AskError, Judge};
 use deadheat_load::Tally;
 use deadheat_record::{
     Difference, End, Epoch, Experiment, Finding, Handicap, Journal, LaterCeiling, Line, LinkBandwidth, Pilot,
-    PilotContender, Plan, Record, ScenarioPlan, WriteError,
+    PilotContender, Plan, Record, ScenarioLink, ScenarioPlan, WriteError,
 };
 use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
 
@@ -288,6 +288,7 @@ impl Race<'_> {
     fn scenario(&mut self, run: &ScenarioRun<'_>) -> Result<Finish, RaceError> {
         // A ceiling is valid for one session only. A resumed scenario measures it again.
         let mut stale = self.record.warmup_ns(&run.scenario.name).is_some();
+        self.make_link(run)?;
         for _ in 0..MOST_RESTARTS {
             if self.rivals(&run.scenario.name) < 2 {
                 self.end(run, End::Stopped)?;
@@ -318,6 +319,19 @@ impl Race<'_> {
         Err(RaceError::Failed(
             "one contender after another was excluded from the race; read their logs and try their commands by hand".into(),
         ))
+    }
+
+    /// Makes the scenario's link, and records what was measured of it. Without a link, requests go the usual way again.
+    fn make_link(&mut self, run: &ScenarioRun<'_>) -> Result<(), RaceError> {
+        let (link, generator) = (run.scenario.link.as_ref(), self.place.generator);
+        if link.is_some() {
+            self.observer.event(&Event::Doing("measuring the link"));
+        }
+        let reading = generator.set_link(link).and_then(|()| generator.measure_link());
+        let failed = |reason| RaceError::Failed(format!("scenario {}: {reason}", run.scenario.name));
+        let Some(reading) = reading.map_err(failed)? else { return Ok(()) };
+        let (scenario, unix_ms) = (run.scenario.name.clone(), self.place.clock.unix_ms());
+        self.write(Line::Link(ScenarioLink { scenario, unix_ms, reading }))
     }
 
     /// How many contenders race in a scenario. The control is no rival: it is the baseline once more.
@@ -498,14 +512,22 @@ impl Race<'_> {
         found.map_or(Ok(()), |finding| self.note(Some(&run.scenario.name), finding))
     }
 
-    /// Measures the generator's ceiling while all contenders are frozen.
+    /// Measures the generator's ceiling while all contenders are frozen. It is the generator's, and not that of the scenario's link.
     fn ceiling(
         &mut self,
         epoch_run: &EpochRun<'_>,
         ready: &ReadyContenders,
     ) -> Result<Option<f64>, RaceError> {
         self.observer.event(&Event::Doing("measuring the generator's ceiling"));
-        match ceiling::measure(epoch_run, &ready.parity) {
+        let (link, generator) = (epoch_run.scenario.link.as_ref(), self.place.generator);
+        if link.is_some() {
+            generator.set_link(None).map_err(RaceError::Failed)?;
+        }
+        let measured = ceiling::measure(epoch_run, &ready.parity);
+        if link.is_some() {
+            generator.set_link(link).map_err(RaceError::Failed)?;
+        }
+        match measured {
             Ok(rate) => Ok(Some(rate)),
             Err(_) if (self.stopped)() => Ok(None),
             Err(reason) => {

@@ -588,6 +588,18 @@ pub static LINK_SATURATED: Gate = Gate {
     ..Gate::new("link-saturated", 0.5, 0.7)
 };
 
+/// `link-differs`.
+pub static LINK_DIFFERS: Gate = Gate {
+    race: Some(GateText {
+        warns: "",
+        invalid: "the link of a scenario is not what the scenario asks for, measured before the race: its delay differs by over 0.1 ms (with jitter, by more than the median of the measured round trips can), its rate by over 2 %, or more or fewer packets were lost than chance explains (once in 1,000 races)",
+        remedies: &[
+            "race when nothing else runs; a rate that the machine cannot reach, and a delay below what its timers keep, cannot be had here",
+        ],
+    }),
+    ..Gate::new("link-differs", 1.0, 1.0)
+};
+
 /// `dropped-packets`.
 pub static DROPPED_PACKETS: Gate = Gate {
     race: Some(GateText {
@@ -1293,7 +1305,7 @@ pub static ONE_RUN_EACH: Gate = Gate {
 };
 
 /// All of them, in the order in which the book lists them.
-pub static GATES: [&Gate; 96] = [
+pub static GATES: [&Gate; 97] = [
     &NOT_PINNED,
     &PROCESSORS_SLEEP,
     &FEW_EPOCHS,
@@ -1325,6 +1337,7 @@ pub static GATES: [&Gate; 96] = [
     &LISTEN_OVERFLOWS,
     &RETRANSMITS,
     &LINK_SATURATED,
+    &LINK_DIFFERS,
     &DROPPED_PACKETS,
     &SOFTIRQ,
     &LATE_START,

@@ -2,7 +2,7 @@
 //!
 //! Owns: which scenarios belong to a sweep, and the law fitted to their rates.
 
-use deadheat_record::{Record, Unit};
+use deadheat_record::{Axis, Record, Unit};
 use deadheat_stats::{Usl, usl};
 
 use crate::report::{Fit, ScenarioResult, SweepResult};
@@ -33,6 +33,9 @@ pub(crate) fn all(record: &Record, scenarios: &[ScenarioResult]) -> Vec<SweepRes
 /// Fits the law to a contender's rates, without those that a finding invalidates: a generator at its limit would look like contention. None
 /// if the law does not apply or there are too few points.
 fn fit(sweep: &SweepResult, scenarios: &[ScenarioResult], contender: &str) -> Option<Fit> {
+    if matches!(sweep.axis, Axis::LinkRate | Axis::LinkDelay) {
+        return None;
+    }
     let rate = |(value, name): &(f64, String)| {
         let scenario = scenarios.iter().find(|one| one.name == *name)?;
         let result = scenario.result(contender)?;

@@ -8,10 +8,10 @@ use deadheat_host::clock::SystemClock;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::RunId;
 use deadheat_report::terminal;
-use deadheat_runner::{Event, LoadGenerator, LocalGenerator, Observer, Place};
+use deadheat_runner::{Event, Linked, LoadGenerator, LocalGenerator, Observer, Place};
 
 use super::Failure;
-use super::race::{prepared, probe_files, tell_leftovers};
+use super::race::{enter, networks, prepared, probe_files, tell_leftovers};
 use crate::console::{Console, lines_plain};
 use crate::elsewhere::reach;
 use crate::flags::CheckFlags;
@@ -47,9 +47,14 @@ pub(crate) fn check(
     let files = probe_files(&plan)?;
     tell_leftovers(&hierarchy, console);
     let elsewhere = reach(plan.load_from.as_ref(), &interrupt, console)?;
-    let generator: &dyn LoadGenerator = match &elsewhere {
-        None => &LocalGenerator,
-        Some(elsewhere) => elsewhere,
+    // A check asks for answers, not for speed: contenders are where a race has them, and the link is as fast as can be.
+    let networks = networks(&plan, &host)?;
+    let linked = networks.as_ref().map(|networks| Linked::new(networks, &plan, host));
+    let _among_servers = networks.as_ref().map(enter).transpose()?;
+    let generator: &dyn LoadGenerator = match (&elsewhere, &linked) {
+        (Some(elsewhere), _) => elsewhere,
+        (None, Some(linked)) => linked,
+        (None, None) => &LocalGenerator,
     };
     let logs = plan.work.join("logs");
     let stopped = || interrupt.asked();

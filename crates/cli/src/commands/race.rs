@@ -13,12 +13,13 @@ use deadheat_host::clock::SystemClock;
 use deadheat_host::clock::unix_ms;
 use deadheat_host::command::ShellCommand;
 use deadheat_host::facts::machine;
+use deadheat_host::link::{Entered, LinkError, Networks};
 use deadheat_host::monitor::awake::usual_cpu_latency_us;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::{RunId, leftovers};
 use deadheat_record::{Contender, Finding, Journal, Line, LoadFrom, Plan, Record, Severity, VerdictWord};
 use deadheat_report::terminal;
-use deadheat_runner::{Finish, LoadGenerator, LocalGenerator, Place, ProbeFiles, Race, RaceError};
+use deadheat_runner::{Finish, Linked, LoadGenerator, LocalGenerator, Place, ProbeFiles, Race, RaceError};
 use jiff::Zoned;
 
 use super::Failure;
@@ -86,9 +87,12 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     let stopped = || stage.interrupt.asked();
     let telling = stage.elsewhere.as_ref().and_then(|elsewhere| elsewhere.tell_trouble(live.speaker()));
     let mut shown = Shown { live: &mut live, names };
-    let generator: &dyn LoadGenerator = match &stage.elsewhere {
-        None => &LocalGenerator,
-        Some(elsewhere) => elsewhere,
+    let linked = stage.networks.as_ref().map(|networks| Linked::new(networks, &stage.record.plan, host));
+    let _among_servers = stage.networks.as_ref().map(enter).transpose()?;
+    let generator: &dyn LoadGenerator = match (&stage.elsewhere, &linked) {
+        (Some(elsewhere), _) => elsewhere,
+        (None, Some(linked)) => linked,
+        (None, None) => &LocalGenerator,
     };
     let mut race = Race {
         record: stage.record,
@@ -259,6 +263,8 @@ struct Stage {
     interrupt: Interrupt,
     /// The machines from which the load comes, if they are others than this one.
     elsewhere: Option<Elsewhere>,
+    /// The networks of a race with links.
+    networks: Option<Networks>,
     /// The revisions of a race of revisions, until its end.
     _checkouts: Option<Checkouts>,
 }
@@ -347,8 +353,9 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
     if let Some(elsewhere) = &elsewhere {
         resolved.findings.extend(plan::lengthen_slices(&mut resolved.plan, elsewhere.order_cost()));
     }
+    let networks = networks(&resolved.plan, host)?;
     let journal = create(path, chosen.is_some())?;
-    let mut stage = begin(resolved.plan, journal, files, interrupt, host, (elsewhere, checkouts))?;
+    let mut stage = begin(resolved.plan, journal, files, interrupt, host, (elsewhere, networks, checkouts))?;
     let skipped = |finding: &Finding| finding.code == "skipped";
     let unbuilt = prepared.unbuilt.into_iter().map(|(name, error)| {
         console.note(&lines_plain(&format!("failed: {error}")));
@@ -371,6 +378,25 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
         stage.record.apply(line);
     }
     Ok(stage)
+}
+
+/// The networks of a plan with links, after each link was tried once. None without links.
+pub(super) fn networks(plan: &Plan, host: &LocalHost<'_>) -> Result<Option<Networks>, Failure> {
+    if !plan.has_links() {
+        return Ok(None);
+    }
+    let networks = Networks::make().map_err(refused)?;
+    networks.try_all(plan, host).map_err(refused)?;
+    Ok(Some(networks))
+}
+
+/// Moves the calling thread to the contenders' network until the result is dropped.
+pub(super) fn enter(networks: &Networks) -> Result<Entered<'_>, Failure> {
+    networks.enter().map_err(refused)
+}
+
+fn refused(error: LinkError) -> Failure {
+    UsageError::new(error.problem, error.remedy).into()
 }
 
 /// What becomes of the race of an earlier attempt.
@@ -530,12 +556,12 @@ fn begin(
     files: ProbeFiles,
     interrupt: Interrupt,
     host: &LocalHost<'_>,
-    (elsewhere, checkouts): (Option<Elsewhere>, Option<Checkouts>),
+    (elsewhere, networks, checkouts): (Option<Elsewhere>, Option<Networks>, Option<Checkouts>),
 ) -> Result<Stage, Failure> {
     let machine = machine(Path::new("/"), host.hierarchy, host.run);
     let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, machine);
     journal.append(&record.header())?;
-    Ok(Stage { record, journal, files, interrupt, elsewhere, _checkouts: checkouts })
+    Ok(Stage { record, journal, files, interrupt, elsewhere, networks, _checkouts: checkouts })
 }
 
 /// Opens a record to resume. The JSON document of `--json` is also accepted: a journal is made from it. `held` are checkouts that this process
@@ -555,6 +581,7 @@ fn resumed(
     let interrupt = Interrupt::listen()?;
     let elsewhere =
         if is_over(&record) { None } else { reach(record.plan.load_from.as_ref(), &interrupt, console)? };
+    let networks = if is_over(&record) { None } else { networks(&record.plan, host)? };
     let checkouts = checkouts_of(path, &record, console, held)?;
     let mut journal = if is_journal(path) {
         let journal = Journal::resume(path)?;
@@ -576,7 +603,7 @@ fn resumed(
             record.apply(line);
         }
     }
-    Ok(Stage { record, journal, files, interrupt, elsewhere, _checkouts: checkouts })
+    Ok(Stage { record, journal, files, interrupt, elsewhere, networks, _checkouts: checkouts })
 }
 
 /// The checkouts for a record that is continued: those in `held` if they are the record's, else new ones. None if the race is over.

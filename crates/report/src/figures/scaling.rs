@@ -77,8 +77,8 @@ fn figure(scope: &Scope<'_>, sweep: &SweepResult) -> Option<Figure> {
         let (name, color) = ((*name).to_owned(), scope.color(name));
         Line { name, color, stroke: Stroke::None, dots: Dots::Each, points }
     };
-    let title = format!("{}: rate over {}", sweep.name, sweep.axis.word());
-    let word = sweep.axis.word();
+    let title = format!("{}: rate over {}", sweep.name, sweep.axis.title());
+    let word = sweep.axis.title();
     let column = format!("#{word}");
     let columns = ["contender", &column, "#requests/s", "#low", "#high"];
     let cells = |one: &At<'_>| {

@@ -15,7 +15,7 @@ pub(super) fn section(report: &Report, sweep: &SweepResult) -> String {
     let Some((_, first)) = points.first() else { return String::new() };
     let base = report.baseline(&first.name);
     let load = text(&sweep::load_of(sweep, &first.shape));
-    let mut out = format!("\n### {}\n\n{load}, over {}\n", code(&sweep.name), sweep.axis.word());
+    let mut out = format!("\n### {}\n\n{load}, over {}\n", code(&sweep.name), sweep.axis.title());
     for ranking in &first.rankings {
         let many = first.rankings.len() > 1;
         let which = if many { format!("{}: ", ranking.metric.row().column) } else { String::new() };
@@ -31,7 +31,7 @@ pub(super) fn section(report: &Report, sweep: &SweepResult) -> String {
         sweep.fits.iter().for_each(|fit| out += &format!("- {}\n", text(&sweep::law(sweep, fit))));
     }
     let seen = sweep::collectors(&points);
-    out + &collectors(&seen, sweep.axis.word()) + &findings(&sweep::found(sweep, &points))
+    out + &collectors(&seen, sweep.axis.title()) + &findings(&sweep::found(sweep, &points))
 }
 
 /// Every contender at every point, in one metric. Only the first contender of a point shows the point's value.
@@ -61,7 +61,7 @@ fn compared(sweep: &SweepResult, points: &[Point<'_>], metric: Metric, base: Opt
         }
     }
     let rank = lettered.then_some("rank");
-    let titles = [sweep.axis.word(), "contender"].into_iter().chain(rank);
+    let titles = [sweep.axis.title(), "contender"].into_iter().chain(rank);
     let titles: Vec<&str> =
         titles.chain([metric.row().column, "95 %", against.as_str(), "verdict", "epochs"]).collect();
     let rules = format!("--:|---{}|--:|--:|---|---|--:", if lettered { "|---" } else { "" });

@@ -19,7 +19,7 @@ pub(super) fn lines(report: &Report, sweep: &SweepResult, style: &Style) -> Vec<
     let baseline = report.baseline(&first.name);
     let kind = sweep::load_of(sweep, &first.shape);
     let mut lines = indented(
-        &format!("{}: {kind}, over {}", plain(&sweep.name), sweep.axis.word()),
+        &format!("{}: {kind}, over {}", plain(&sweep.name), sweep.axis.title()),
         0,
         Tone::Quiet,
         style,
@@ -39,7 +39,7 @@ pub(super) fn lines(report: &Report, sweep: &SweepResult, style: &Style) -> Vec<
     lines.extend(laws.flat_map(|law| indented(&law, 2, Tone::Quiet, style)));
     let collectors = sweep::collectors(&points);
     if !collectors.is_empty() {
-        lines.extend(collector::lines(&collectors, sweep.axis.word(), style));
+        lines.extend(collector::lines(&collectors, sweep.axis.title(), style));
     }
     let all = sweep::found(sweep, &points);
     if !all.is_empty() {
@@ -103,7 +103,7 @@ fn columns(
     let against = format!("vs {}", crate::text::shorten_end(&plain(baseline), 18, &style.spell("…")));
     let many = rows.iter().any(|row| row.ranking.contenders.len() > 2);
     vec![
-        column(sweep.axis.word(), None, false, &|row| text(row.value.clone())),
+        column(sweep.axis.title(), None, false, &|row| text(row.value.clone())),
         column("contender", None, true, &|row| text(plain(row.name()))),
         column("rank", Some(6), true, &|row| {
             text(if many { row.ranking.letters(row.name()).to_owned() } else { String::new() })

@@ -60,6 +60,7 @@ pub(crate) fn plan(folder: &Path, names: &[&str]) -> Plan {
         slices: None,
         sweep: None,
         ladder: None,
+        link: None,
         traffic: Traffic::default(),
     };
     Plan {

@@ -12,6 +12,7 @@ use super::complaint::Complaint;
 use super::fields::{Fields, whole};
 use super::keys;
 use super::limits::limits;
+use super::link;
 use super::model::{Claim, Probe, PublishedValue, RecordedProbe, Scenario};
 use super::replay;
 use super::request_values::{self, CapturedNames};
@@ -233,6 +234,7 @@ pub(super) fn scenario(fields: &Fields<'_, '_>, probes: &[Probe]) -> Scenario {
         shape,
         requests,
         limits: limits(fields),
+        link: link::link(fields),
         sweep: scenario_reader::sweep(fields),
         traffic: traffic::traffic(fields, stages, replay.map(|(replay, _)| replay)),
     }

@@ -19,7 +19,7 @@ impl KeyTable {
 }
 
 /// All tables.
-pub const KEY_TABLES: [&KeyTable; 14] = [
+pub const KEY_TABLES: [&KeyTable; 15] = [
     &STUDY,
     &DATASET,
     &SERVICE,
@@ -31,6 +31,7 @@ pub const KEY_TABLES: [&KeyTable; 14] = [
     &VOLATILE,
     &SCENARIO,
     &REQUEST,
+    &LINK,
     &SWEEP,
     &CLAIM,
     &GENERATOR,
@@ -299,6 +300,11 @@ pub(super) const SCENARIO: KeyTable = KeyTable {
             "`true`: load the contenders over [TLS](#https), with a certificate that deadheat makes for the race. \
              Default: plain HTTP.",
         ),
+        (
+            "link",
+            "The [network](links.md) between load and contenders: `{ rate = \"100mbit\", delay = \"5ms\" }`. Default: \
+             this machine's own.",
+        ),
         ("cpus", "A quota of CPU time, in cores: `0.5`."),
         ("cpuset", "The contender's cores: `[0, 1]`."),
         ("memory", "A limit on memory: `\"512MB\"`."),
@@ -310,12 +316,33 @@ pub(super) const REQUEST: KeyTable = KeyTable {
     keys: &[("probe", "The probe's name. Required."), ("weight", "Its share. Default: 1.")],
 };
 
+pub(super) const LINK: KeyTable = KeyTable {
+    name: "a link",
+    keys: &[
+        ("rate", "Bits per second in each direction: `\"100mbit\"`. Default: no limit."),
+        ("delay", "How long a packet is on its way, in each direction: `\"5ms\"`. Default: 0."),
+        ("jitter", "By how much the delay varies, up and down: `\"1ms\"`. Default: 0."),
+        ("loss", "The share of packets that are lost, in each direction: `\"0.1%\"`. Default: none."),
+        ("tunnel", "`\"wireguard\"`: packets are encrypted. Default: they are not."),
+    ],
+};
+
+/// A sweep over a setting of the link.
+pub(super) const SWEEP_OF_LINKS: KeyTable =
+    KeyTable { name: "a sweep", keys: &[("link", "A setting of the link.")] };
+
+/// The settings of a link that a sweep may vary.
+pub(super) const LINK_SWEEP: KeyTable =
+    KeyTable { name: "a sweep over a link", keys: &[("rate", "Rates."), ("delay", "Delays.")] };
+
 pub(super) const SWEEP: KeyTable = KeyTable {
     name: "a sweep",
     keys: &[
         ("connections", "Numbers of connections: `[1, 8, 64]`."),
         ("cores", "Numbers of logical processors. deadheat takes one thread of each core first."),
         ("cpus", "Quotas: `[0.5, 1, 2]`."),
+        ("link.rate", "Rates of the link: `[\"10mbit\", \"100mbit\"]`."),
+        ("link.delay", "Delays of the link: `[\"1ms\", \"20ms\"]`."),
     ],
 };
 

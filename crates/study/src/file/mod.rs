@@ -11,6 +11,7 @@ mod fields;
 mod generator;
 mod keys;
 mod limits;
+mod link;
 mod model;
 mod objective;
 mod parts;

@@ -172,6 +172,8 @@ pub struct Scenario {
     pub limits: record::Limits,
     /// The metrics to compare, the most important first. If empty: the default metrics of the shape.
     pub metrics: Vec<record::Metric>,
+    /// The network between load and contenders.
+    pub link: Option<record::Link>,
     /// Several values of one setting. Each makes a scenario.
     pub sweep: Option<Sweep>,
     /// The ladder to which this scenario belongs, and its rung.

@@ -2,6 +2,7 @@
 
 use deadheat_record::{Axis, Experiment, Metric, Objective, Rung};
 use toml::Spanned;
+use toml::de::DeTable;
 
 use super::complaint::Complaint;
 use super::contract::MOST_CONNECTIONS;
@@ -46,7 +47,8 @@ pub(super) fn without_load(fields: &Fields<'_, '_>) -> Option<Experiment> {
         }
         (None, None) => return None,
     };
-    let of_loads = ["connections", "rate", "arrivals", "requests", "metrics", "slo", "sweep", "measure"];
+    let of_loads =
+        ["connections", "rate", "arrivals", "requests", "metrics", "slo", "sweep", "link", "measure"];
     for other in of_loads.into_iter().filter(|other| *other != key && fields.get(other).is_some()) {
         let title = format!("a scenario with `{key}` has no load, so `{other}` has no effect");
         let complaint = Complaint::new(fields.key_span(other), title, "remove this");
@@ -93,6 +95,10 @@ const SWEEP: &str = "sweep = { connections = [1, 8, 64] }";
 /// Reads `sweep`, such as `{ connections = [1, 8, 64] }`.
 pub(super) fn sweep(fields: &Fields<'_, '_>) -> Option<Sweep> {
     let table = fields.members("sweep", "a table, such as { connections = [1, 8, 64] }")?;
+    // In TOML, `link.delay` is the key `delay` in a table `link`.
+    if table.contains_key("link") {
+        return sweep_of_links(fields, table);
+    }
     let inner = fields.inner(table, fields.key_span("sweep"), &keys::SWEEP);
     let axes: Vec<Axis> = Axis::ALL.into_iter().filter(|axis| inner.get(axis.word()).is_some()).collect();
     let &[axis] = axes.as_slice() else {
@@ -111,6 +117,58 @@ pub(super) fn sweep(fields: &Fields<'_, '_>) -> Option<Sweep> {
         fields.complain(
             Complaint::new(fields.key_span(key), title, "this has no effect").help("keep one of the two"),
         );
+    }
+    Some(Sweep { axis, values })
+}
+
+/// Reads a sweep over a setting of the link, such as `{ link.delay = ["1ms", "20ms"] }`.
+fn sweep_of_links(fields: &Fields<'_, '_>, table: &DeTable<'_>) -> Option<Sweep> {
+    let example = "sweep = { link.delay = [\"1ms\", \"20ms\"] }";
+    let outer = fields.inner(table, fields.key_span("sweep"), &keys::SWEEP_OF_LINKS);
+    let inner_table = outer.members("link", "a table with `rate` or `delay`")?;
+    let inner = outer.inner(inner_table, outer.key_span("link"), &keys::LINK_SWEEP);
+    let axes: Vec<(&str, Axis)> = [("rate", Axis::LinkRate), ("delay", Axis::LinkDelay)]
+        .into_iter()
+        .filter(|(key, _)| inner.get(key).is_some())
+        .collect();
+    let &[(key, axis)] = axes.as_slice() else {
+        let complaint = Complaint::new(
+            fields.key_span("sweep"),
+            "a sweep must vary exactly one setting",
+            if axes.is_empty() { "no setting here" } else { "more than one setting here" },
+        );
+        fields.complain(complaint.help(format!("for example: {example}")));
+        return None;
+    };
+    let beside = fields.members("link", "a table").is_some_and(|link| link.contains_key(key));
+    if beside {
+        let title = format!("`link.{key}` cannot be combined with a sweep over link.{key}");
+        fields.complain(
+            Complaint::new(fields.key_span("link"), title, "this has no effect").help("keep one of the two"),
+        );
+    }
+    let mut values: Vec<f64> = Vec::new();
+    for text in inner.texts(key)? {
+        let read = match axis {
+            Axis::LinkRate => super::link::rate(text.get_ref()).map(|rate| rate as f64 / 1e6),
+            _ => super::link::delay_ns(text.get_ref()).map(|ns| ns as f64 / 1e6),
+        };
+        match read {
+            Err(expected) => {
+                let title = format!("`{}` is not a {key} of a link", shown(text.get_ref()));
+                fields.complain(Complaint::new(text.span(), title, "this value").help(expected));
+            }
+            Ok(value) if values.contains(&value) => {
+                let title = format!("the sweep has {} twice", shown(text.get_ref()));
+                fields.complain(Complaint::new(text.span(), title, "the second").help("list it once"));
+            }
+            Ok(value) => values.push(value),
+        }
+    }
+    if values.len() < 2 {
+        let complaint =
+            Complaint::new(fields.key_span("sweep"), "a sweep needs at least two values", "found fewer");
+        fields.complain(complaint.help(format!("for example: {example}")));
     }
     Some(Sweep { axis, values })
 }
@@ -147,6 +205,15 @@ fn values(fields: &Fields<'_, '_>, axis: Axis) -> Option<Vec<f64>> {
         Axis::Connections => (1.0, f64::from(MOST_CONNECTIONS)),
         Axis::Cores => (1.0, f64::from(MOST_CPUS)),
         Axis::Cpus => (LEAST_CPUS, f64::from(MOST_CPUS)),
+        Axis::LinkRate | Axis::LinkDelay => {
+            let complaint = Complaint::new(
+                fields.key_span(key),
+                format!("`{key}` is written without quotes"),
+                "this key",
+            );
+            fields.complain(complaint.help(format!("for example: sweep = {{ {key} = [...] }}")));
+            return None;
+        }
     };
     let kind = if axis == Axis::Cpus { "numbers" } else { "whole numbers" };
     let expected = format!("a list of {kind} from {least} to {most}");

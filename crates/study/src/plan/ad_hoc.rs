@@ -111,6 +111,7 @@ fn scenario(tls: bool) -> Scenario {
         name: typed(STEADY.into()),
         shape: Experiment::Closed { connections: file::CONNECTIONS },
         requests: None,
+        link: None,
         limits: Limits::default(),
         metrics: Vec::new(),
         sweep: None,

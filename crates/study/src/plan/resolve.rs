@@ -16,6 +16,7 @@ use toml::Spanned;
 use super::metrics::{in_reach, in_room, metrics};
 use super::paths::Places;
 use super::profiles::{Profile, QUICK};
+use super::round_trip::lengthen_for_links;
 use super::scaled::scale;
 use super::sweep::points;
 use super::topology::Topology;
@@ -104,6 +105,7 @@ pub fn resolve(
     };
     let cores = setting.topology.spread(&pinning.server_cpus);
     let mut scenarios = scenarios(study, choices, &cores, &mut findings)?;
+    without_hindrance(&scenarios, &contenders, setting)?;
     let controlled = match choices.method.control {
         _ if purpose == Purpose::Check => false,
         Some(typed) => typed == YesNo::Yes,
@@ -117,7 +119,7 @@ pub fn resolve(
     }));
     findings.extend(scenarios.iter_mut().filter_map(|scenario| scale(scenario, &pinning)));
     let work = setting.places.work(study);
-    let plan = Plan {
+    let mut plan = Plan {
         study: study.name.clone(),
         title: study.title.clone(),
         folder: study.folder.clone(),
@@ -140,7 +142,35 @@ pub fn resolve(
         server_host: None,
         typed: typed(study, choices),
     };
+    findings.extend(lengthen_for_links(&mut plan));
     Ok(Resolved { plan, findings })
+}
+
+/// An error if a scenario has a link that requests cannot go over.
+fn without_hindrance(
+    scenarios: &[ScenarioPlan],
+    contenders: &[&Contender],
+    setting: &Setting,
+) -> Result<(), UsageError> {
+    let Some(linked) = scenarios.iter().find(|scenario| scenario.link.is_some()) else { return Ok(()) };
+    let name = shown(&linked.name);
+    if setting.load_from.is_some() {
+        return Err(UsageError::new(
+            format!("scenario {name} has a `link`, and --load-host has the network between the machines"),
+            "leave out one of the two; --scenario chooses scenarios",
+        ));
+    }
+    let on_socket = contenders.iter().find(|one| *one.listen.get_ref() == record::Listen::Socket);
+    if let Some(contender) = on_socket {
+        return Err(UsageError::new(
+            format!(
+                "scenario {name} has a `link`, and contender {} listens on a Unix socket, which no network leads to",
+                shown(contender.name.get_ref())
+            ),
+            "let it listen on {host} and {port}, leave it out with --only, or choose other scenarios with --scenario",
+        ));
+    }
+    Ok(())
 }
 
 /// The options that override the scenarios of a study. For commands, the one scenario already contains them.
@@ -302,6 +332,7 @@ fn scenarios(
         };
         let asked = ScenarioOptions { shape: &one.shape, metrics: &one.metrics, traffic: &one.traffic };
         let mut planned = scenario(one.name.get_ref(), &asked, requests, one.limits.clone(), choices)?;
+        planned.link = one.link;
         // Under another kind of load, rates do not show the cost of the added work.
         planned.ladder = one.ladder.clone().filter(|_| planned.shape.is_closed());
         match &one.sweep {
@@ -357,6 +388,7 @@ fn scenario(
         sweep: None,
         ladder: None,
         traffic,
+        link: None,
     })
 }
 

@@ -37,6 +37,7 @@ mod tests {
             slices: None,
             sweep: None,
             ladder: None,
+            link: None,
             traffic: deadheat_record::Traffic::default(),
         }
     }

@@ -1,6 +1,6 @@
 //! Expands a sweep into scenarios, one for each value.
 
-use deadheat_record::{Axis, Experiment, Finding, Limits, ScenarioPlan, SweepPoint};
+use deadheat_record::{Axis, Experiment, Finding, Limits, Link, ScenarioPlan, SweepPoint};
 
 use crate::choices::{LoadChoices, UsageError};
 use crate::file::{Sweep, shown};
@@ -29,6 +29,7 @@ pub(super) fn points(
         name: format!("{}/{axis}={value}", scenario.name),
         shape: shape(&scenario.shape, sweep.axis, *value),
         limits: limits(&scenario.limits, sweep.axis, *value, cores),
+        link: link(scenario.link, sweep.axis, *value),
         sweep: Some(SweepPoint { of: scenario.name.clone(), axis: sweep.axis, value: *value }),
         ..scenario.clone()
     };
@@ -41,8 +42,9 @@ pub(super) fn points(
 
 /// The values for which the machine has enough cores. If there is none: all cores.
 fn within(sweep: &Sweep, cores: &[usize]) -> Vec<f64> {
+    let is_of_cores = matches!(sweep.axis, Axis::Cores | Axis::Cpus);
     // Without a division of the cores there is no race, so any value will do.
-    if sweep.axis == Axis::Connections || cores.is_empty() {
+    if !is_of_cores || cores.is_empty() {
         return sweep.values.clone();
     }
     let count = cores.len() as f64;
@@ -66,18 +68,27 @@ fn fewer_cores(scenario: &str, count: usize) -> Finding {
 fn shape(shape: &Experiment, axis: Axis, value: f64) -> Experiment {
     match axis {
         Axis::Connections => shape.clone().with_connections(value as u32),
-        Axis::Cores | Axis::Cpus => shape.clone(),
+        Axis::Cores | Axis::Cpus | Axis::LinkRate | Axis::LinkDelay => shape.clone(),
     }
 }
 
 fn limits(limits: &Limits, axis: Axis, value: f64, cores: &[usize]) -> Limits {
     match axis {
-        Axis::Connections => limits.clone(),
+        Axis::Connections | Axis::LinkRate | Axis::LinkDelay => limits.clone(),
         Axis::Cores => {
             let mut cpuset: Vec<usize> = cores.iter().copied().take(value as usize).collect();
             cpuset.sort_unstable();
             Limits { cpuset, ..limits.clone() }
         }
         Axis::Cpus => Limits { cpus: Some(value), ..limits.clone() },
+    }
+}
+
+fn link(link: Option<Link>, axis: Axis, value: f64) -> Option<Link> {
+    let other = link.unwrap_or_default();
+    match axis {
+        Axis::Connections | Axis::Cores | Axis::Cpus => link,
+        Axis::LinkRate => Some(Link { rate_bits_per_s: Some((value * 1e6).round() as u64), ..other }),
+        Axis::LinkDelay => Some(Link { delay_ns: (value * 1e6).round() as u64, ..other }),
     }
 }

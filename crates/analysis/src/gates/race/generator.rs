@@ -361,6 +361,10 @@ fn listen_overflows(parts: &[&ContenderEpoch]) -> Option<Reading> {
 
 /// Segments that the contenders' machine sent again, and those of load hosts if there are any.
 fn retransmits(scene: &Scene<'_>, contender: usize, parts: &[&ContenderEpoch]) -> Option<Reading> {
+    // Over a link that is full or loses packets, segments are sent again as they are in any real network.
+    if scene.plan.link.is_some() {
+        return None;
+    }
     let here = total(parts.iter().filter_map(|part| part.host.retransmitted_segments));
     let machines = link::machines(scene, contender);
     let hosts = machines.iter().filter(|(name, _)| name.starts_with("load host"));

@@ -49,7 +49,10 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
     });
     let of_pairs = intermittent(scene).into_iter().chain(serial_correlation(scene));
     let of_pairs = of_pairs.chain(control(scene));
-    let of_load = generator::of_scenario(scene).into_iter().chain(link::of_scenario(scene));
+    let of_load = generator::of_scenario(scene)
+        .into_iter()
+        .chain(link::of_scenario(scene))
+        .chain(link::link_differs(scene));
     let of_load = of_load.chain(parity_relaxed(scene));
     of_scenario.into_iter().flatten().chain(of_load).chain(of_contenders).chain(of_pairs).collect()
 }
@@ -95,8 +98,9 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
 
 /// Applies only to a closed load on reserved cores: an open load requests no more than its rate.
 fn not_server_bound(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
-    let closed = scene.plan.shape.is_closed();
-    let share = result.cpu_share.filter(|_| closed)?;
+    // Over a link, the link may be what limits the rate: that is what such a scenario asks.
+    let asks = scene.plan.shape.is_closed() && scene.plan.link.is_none();
+    let share = result.cpu_share.filter(|_| asks)?;
     let idle = !scene.at_limit(result);
     let so = if idle { ": something else limits the rate" } else { "" };
     let services = result

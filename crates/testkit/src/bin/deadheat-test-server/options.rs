@@ -110,7 +110,7 @@ deadheat-test-server: a small HTTP/1.1 server, good or bad at will
 Listens on --port or --socket, else on $PORT, else on $SOCKET.
 
   --port N                    listen on port N (0: the system chooses)
-  --host ADDRESS              the loopback address, or that of a bed's host, that ports are on (default 127.0.0.1)
+  --host ADDRESS              the loopback address, or that of a bed's host or a link's servers, that ports are on (default 127.0.0.1)
   --socket PATH               listen on a unix socket
   --backlog N                 so many connections wait to be accepted (default 4096)
   --port-file PATH            write the port there once listening
@@ -352,13 +352,14 @@ fn status(words: &mut Words<'_>) -> Result<u16, String> {
     }
 }
 
-/// A loopback address, or one of a host of a bed, which only that bed knows.
+/// A loopback address, or one of a network that tests or races make for themselves: of a host of a bed, or of the servers of a link.
 fn host(text: &str) -> Result<IpAddr, String> {
-    let of_a_bed =
-        |address: &IpAddr| matches!(address, IpAddr::V4(four) if four.octets()[..3] == [10, 30, 0]);
+    let of_ours = |address: &IpAddr| matches!(address, IpAddr::V4(four) if matches!(four.octets(), [10, 30, 0, _] | [198, 18, 1, 1]));
     match text.parse::<IpAddr>() {
-        Ok(address) if address.is_loopback() || of_a_bed(&address) => Ok(address),
-        _ => Err(format!("--host: {text:?} is neither a loopback address nor that of a bed's host")),
+        Ok(address) if address.is_loopback() || of_ours(&address) => Ok(address),
+        _ => Err(format!(
+            "--host: {text:?} is neither a loopback address nor that of a bed's host or a link's servers"
+        )),
     }
 }
 

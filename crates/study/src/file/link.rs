@@ -1,0 +1,135 @@
+//! Reads a scenario's `link`: the network between load and contenders.
+
+use std::time::Duration;
+
+use deadheat_record::{Link, Tunnel};
+use toml::Spanned;
+
+use super::complaint::Complaint;
+use super::fields::Fields;
+use super::keys;
+use super::words::{nearest, one_of, shown};
+use crate::values::duration;
+
+/// Rates, in bits per second. Below the lowest, measuring the link takes minutes.
+const LOWEST_RATE: u64 = 1_000_000;
+const HIGHEST_RATE: u64 = 100_000_000_000;
+const LONGEST_DELAY: Duration = Duration::from_secs(10);
+/// With more losses than this, TCP does not get anywhere.
+const MOST_LOSS: f64 = 0.5;
+/// Units of a rate, by their letters. They are those of tc(8).
+const UNITS: [(&str, f64); 4] = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
+const EXAMPLE: &str = "link = { rate = \"100mbit\", delay = \"5ms\" }";
+
+/// Reads `link`. None if it is missing or invalid.
+pub(super) fn link(fields: &Fields<'_, '_>) -> Option<Link> {
+    let table = fields.members("link", "a table, such as { rate = \"100mbit\", delay = \"5ms\" }")?;
+    let inner = fields.inner(table, fields.key_span("link"), &keys::LINK);
+    let link = Link {
+        rate_bits_per_s: value(&inner, "rate", rate).map(Spanned::into_inner),
+        delay_ns: value(&inner, "delay", delay_ns).map_or(0, Spanned::into_inner),
+        jitter_ns: value(&inner, "jitter", delay_ns).map_or(0, Spanned::into_inner),
+        loss: value(&inner, "loss", loss).map_or(0.0, Spanned::into_inner),
+        tunnel: tunnel(&inner),
+    };
+    if link.jitter_ns > link.delay_ns {
+        let complaint = Complaint::new(
+            inner.key_span("jitter"),
+            "`jitter` is longer than `delay`",
+            "some packets would arrive before they are sent",
+        );
+        inner.complain(complaint.help("for example: delay = \"5ms\", jitter = \"1ms\""));
+    }
+    let is_empty = keys::LINK.words().all(|key| inner.get(key).is_none());
+    if is_empty && fields.get("sweep").is_none() {
+        let complaint = Complaint::new(fields.key_span("link"), "`link` asks for nothing", "no setting here");
+        fields.complain(complaint.help(format!("for example: {EXAMPLE}; or leave it out")));
+    }
+    Some(link)
+}
+
+/// Reads a text with a unit, and complains if `read` says what is wrong with it.
+pub(super) fn value<T>(
+    fields: &Fields<'_, '_>,
+    key: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Option<Spanned<T>> {
+    let text = fields.text(key)?;
+    match read(text.get_ref()) {
+        Ok(value) => Some(Spanned::new(text.span(), value)),
+        Err(expected) => {
+            let title = format!("`{}` is not a {key} of a link", shown(text.get_ref()));
+            fields.complain(Complaint::new(text.span(), title, "this value").help(expected));
+            None
+        }
+    }
+}
+
+/// Bits per second of a text such as `100mbit`.
+pub(super) fn rate(text: &str) -> Result<u64, String> {
+    let expected =
+        || "write a number and kbit, mbit or gbit, from 1mbit to 100gbit: rate = \"100mbit\"".to_owned();
+    let lower = text.trim().to_ascii_lowercase();
+    let (number, factor) = UNITS
+        .iter()
+        .find_map(|(unit, factor)| Some((lower.strip_suffix(unit)?, *factor)))
+        .ok_or_else(expected)?;
+    let rate = number.trim().parse::<f64>().map_err(|_| expected())? * factor;
+    let range = LOWEST_RATE as f64..=HIGHEST_RATE as f64;
+    if range.contains(&rate) { Ok(rate.round() as u64) } else { Err(expected()) }
+}
+
+/// Nanoseconds of a text such as `5ms`.
+pub(super) fn delay_ns(text: &str) -> Result<u64, String> {
+    let time = duration(text).ok().filter(|time| *time <= LONGEST_DELAY);
+    let time = time.ok_or_else(|| "write a time of at most 10 s, such as \"5ms\" or \"500us\"".to_owned())?;
+    Ok(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// The share of a text such as `0.1%`.
+fn loss(text: &str) -> Result<f64, String> {
+    let expected = || "write a percentage from 0% to 50%, such as \"0.1%\"".to_owned();
+    let percent = text.trim().strip_suffix('%').ok_or_else(expected)?;
+    let share = percent.trim().parse::<f64>().map_err(|_| expected())? / 100.0;
+    if (0.0..=MOST_LOSS).contains(&share) { Ok(share) } else { Err(expected()) }
+}
+
+fn tunnel(fields: &Fields<'_, '_>) -> Option<Tunnel> {
+    let word = fields.text("tunnel")?;
+    let all = [Tunnel::Wireguard.word()];
+    if word.get_ref() == Tunnel::Wireguard.word() {
+        return Some(Tunnel::Wireguard);
+    }
+    let title = format!("`{}` is not a tunnel of a link", shown(word.get_ref()));
+    let complaint = Complaint::new(word.span(), title, "this word").meant(nearest(word.get_ref(), all));
+    fields.complain(complaint.help(format!("write {}", one_of(all))));
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_delays_and_losses_have_units_and_limits() {
+        for (text, expected) in [
+            ("100mbit", Some(100_000_000)),
+            ("1.5Gbit", Some(1_500_000_000)),
+            ("2000 kbit", Some(2_000_000)),
+            ("1000000bit", Some(1_000_000)),
+            ("100", None),
+            ("100MB", None),
+            ("999kbit", None),
+            ("101gbit", None),
+            ("-5mbit", None),
+            ("nanmbit", None),
+            ("mbit", None),
+        ] {
+            assert_eq!(rate(text).ok(), expected, "{text}");
+        }
+        assert_eq!(delay_ns("5ms"), Ok(5_000_000));
+        assert!(delay_ns("5").is_err() && delay_ns("11s").is_err());
+        assert_eq!(loss("0.1%"), Ok(0.001));
+        assert!(["0.1", "51%", "-1%", "nan%"].iter().all(|text| loss(text).is_err()));
+    }
+}
