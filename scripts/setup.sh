@@ -70,6 +70,8 @@ wanted_packages() {
     has ip || echo iproute2
     has ssh || echo openssh-client
     has sshd || echo openssh-server
+    has podman || echo podman
+    has runc || echo runc
     has wg || echo wireguard-tools
     has wireguard-go || echo wireguard-go
     has cargo || echo rustup

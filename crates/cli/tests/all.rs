@@ -10,6 +10,7 @@ mod bad_contenders;
 mod collectors;
 mod common;
 mod compare;
+mod containers;
 mod control_cost;
 mod docs;
 mod doctor;

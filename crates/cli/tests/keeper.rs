@@ -19,6 +19,7 @@ fn now_ns() -> u64 {
 
 fn order(kit: &Kit, command: &str) -> KeeperOrder {
     KeeperOrder {
+        is_container: false,
         command: command.into(),
         folder: kit.path().into(),
         env: vec![],

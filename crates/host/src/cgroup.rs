@@ -38,6 +38,8 @@ pub struct Hierarchy {
     /// Version 1: this process's own folder in the cpu tree, and in the memory tree.
     cpu: Option<PathBuf>,
     memory: Option<PathBuf>,
+    /// Version 1: where engines of containers make groups, in all trees.
+    all: Vec<PathBuf>,
     /// The mount of the tree in which CPU quotas are set, and its controller's name in a membership.
     quotas: Option<(PathBuf, &'static str)>,
 }
@@ -75,6 +77,7 @@ impl Hierarchy {
             machine: mount("cgroup", Some("cpuacct")).filter(whole),
             cpu: below(mount("cgroup", Some("cpu")), "cpu"),
             memory: below(mount("cgroup", Some("memory")), "memory"),
+            all: folders_of_containers(mounts, membership, root),
             quotas: quotas.or_else(|| unified.map(|mount| (mount, ""))),
         }
     }
@@ -169,8 +172,8 @@ impl Hierarchy {
     /// Folders of groups whose name begins with `prefix`, in all trees.
     pub fn folders_named(&self, prefix: &str) -> Vec<PathBuf> {
         let trees = [&self.freezer, &self.cpuacct, &self.unified, &self.mount, &self.cpu, &self.memory];
-        let entries =
-            trees.into_iter().flatten().filter_map(|tree| fs::read_dir(tree).ok()).flatten().flatten();
+        let trees = trees.into_iter().flatten().chain(&self.all);
+        let entries = trees.filter_map(|tree| fs::read_dir(tree).ok()).flatten().flatten();
         let mut found: Vec<PathBuf> = entries
             .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
             .map(|entry| entry.path())
@@ -195,6 +198,21 @@ impl Hierarchy {
         let text = fs::read_to_string(self.machine.as_ref()?.join("cpuacct.usage_percpu")).ok()?;
         Some(text.split_whitespace().filter_map(|word| word.parse().ok()).collect())
     }
+}
+
+/// Version 1: in all mounted trees, the folder that this process has in the freezer tree. Engines put a container there ([`Cgroup::option_for_containers`]).
+fn folders_of_containers(mounts: &str, membership: &str, root: &Path) -> Vec<PathBuf> {
+    let place = |line: &str| {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [_, place, "cgroup" | "cgroup2", options, ..] = fields[..] else { return None };
+        let is_freezer = options.split(',').any(|option| option == "freezer");
+        Some((root.join(place.trim_start_matches('/')), is_freezer))
+    };
+    let trees: Vec<(PathBuf, bool)> = mounts.lines().filter_map(place).collect();
+    let Some((freezer, _)) = trees.iter().find(|(_, is_freezer)| *is_freezer) else { return Vec::new() };
+    let own = inside(freezer, membership, "freezer");
+    let own = own.strip_prefix(freezer).unwrap_or(Path::new("")).to_owned();
+    trees.into_iter().map(|(tree, _)| tree.join(&own)).collect()
 }
 
 /// The folder below `mount` that a membership names for a controller; the controller "" means the unified tree.
@@ -290,8 +308,61 @@ impl Cgroup {
 
     /// Processes in the group.
     pub fn processes(&self) -> Vec<Pid> {
-        let text = fs::read_to_string(self.main_folder().join("cgroup.procs")).unwrap_or_default();
-        text.lines().filter_map(|line| line.trim().parse().ok()).filter_map(Pid::from_raw).collect()
+        processes_in(self.main_folder())
+    }
+
+    /// Processes in the group and in those below it.
+    pub fn processes_below(&self) -> Vec<Pid> {
+        folders_below(self.main_folder()).iter().flat_map(|folder| processes_in(folder)).collect()
+    }
+
+    /// The group of the container that an engine started below this one: the one below it that is not the engine's own. None before it is there.
+    pub fn of_container(&self) -> Option<Self> {
+        let is_engines = |name: &str| {
+            matches!(name, "conmon" | "supervisor" | "init.scope") || name.starts_with("libpod-conmon")
+        };
+        let entries = fs::read_dir(self.main_folder()).ok()?.flatten();
+        let name = entries
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .map(|entry| entry.file_name())
+            .find(|name| !is_engines(&name.to_string_lossy()))?;
+        match self {
+            Self::V1 { freezer, cpuacct, .. } => {
+                let (freezer, cpuacct) = (freezer.join(&name), cpuacct.join(&name));
+                cpuacct.is_dir().then_some(Self::V1 { freezer, cpuacct, more: Vec::new() })
+            }
+            Self::V2 { folder } => Some(Self::V2 { folder: folder.join(name) }),
+        }
+    }
+
+    /// The option with which podman puts a container's groups below this one. In version 2, a group with processes of its own has no others below it, so
+    /// podman divides the group.
+    pub fn option_for_containers(&self) -> Option<String> {
+        match self {
+            Self::V1 { freezer, .. } => {
+                let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+                let below = below_mount(&mounts, freezer)?;
+                Some(format!("--cgroup-parent=/{}", below.display()))
+            }
+            Self::V2 { .. } => Some("--cgroups=split".to_owned()),
+        }
+    }
+
+    /// Removes what engines made of this group: groups below it, and groups of the same name in trees that deadheat does not use.
+    pub fn remove_of_containers(&self) {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        for folder in self.folders() {
+            remove_below(folder);
+        }
+        if let (Self::V1 { freezer, .. }, own) = (self, self.folders())
+            && let Some(below) = below_mount(&mounts, freezer)
+        {
+            let others = cgroup_mounts(&mounts).into_iter().map(|mount| mount.join(&below));
+            for folder in others.filter(|folder| !own.contains(&folder.as_path())) {
+                remove_below(&folder);
+                let _ = fs::remove_dir(folder);
+            }
+        }
     }
 
     /// Stops every thread in the group, and returns when all threads have stopped.
@@ -391,6 +462,48 @@ impl Cgroup {
     }
 }
 
+fn processes_in(folder: &Path) -> Vec<Pid> {
+    let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    text.lines().filter_map(|line| line.trim().parse().ok()).filter_map(Pid::from_raw).collect()
+}
+
+/// A folder and all below it, each before those inside it.
+fn folders_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let inner = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let inner = inner.flat_map(|entry| folders_below(&entry.path()));
+    std::iter::once(folder.to_path_buf()).chain(inner).collect()
+}
+
+/// Removes a group and those below it, if all are empty.
+///
+/// # Errors
+/// When a process is still in one of them.
+pub fn remove_tree(folder: &Path) -> io::Result<()> {
+    remove_below(folder);
+    fs::remove_dir(folder)
+}
+
+/// Removes the empty groups below a folder.
+fn remove_below(folder: &Path) {
+    for inner in folders_below(folder).iter().skip(1).rev() {
+        let _ = fs::remove_dir(inner);
+    }
+}
+
+/// Where trees of groups are mounted.
+fn cgroup_mounts(mounts: &str) -> Vec<PathBuf> {
+    let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let trees = fields.filter(|fields| fields.len() > 2 && matches!(fields[2], "cgroup" | "cgroup2"));
+    trees.map(|fields| PathBuf::from(fields[1])).collect()
+}
+
+/// A group's path below the mount of its tree.
+fn below_mount(mounts: &str, folder: &Path) -> Option<PathBuf> {
+    let below = |mount: PathBuf| folder.strip_prefix(mount).ok().map(Path::to_path_buf);
+    cgroup_mounts(mounts).into_iter().find_map(below)
+}
+
 /// A time from version 2's `cpu.stat`, which is in microseconds, converted to nanoseconds.
 fn stat_ns(text: &str, name: &str) -> Option<u64> {
     let micros: u64 = text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()?;
@@ -413,6 +526,55 @@ mod tests {
             Hierarchy::parse(V1_MOUNTS, "6:freezer:/job\n2:cpu,cpuacct:/elsewhere\n0::/\n", root.path());
         assert_eq!(found.freezer, Some(root.path().join("c/freezer/job")));
         assert_eq!(found.cpuacct, Some(root.path().join("c/cpuacct,cpu")), "falls back to the mount");
+    }
+
+    #[test]
+    fn the_group_of_a_container_is_told_apart_from_its_engines() {
+        let root = tempfile::tempdir().unwrap();
+        let make = |path: &str| fs::create_dir_all(root.path().join(path)).unwrap();
+        // Version 1, as podman with runc makes it.
+        let (freezer, cpuacct) = (root.path().join("freezer/g"), root.path().join("cpuacct/g"));
+        make("freezer/g/conmon");
+        make("cpuacct/g/conmon");
+        let group = Cgroup::V1 { freezer: freezer.clone(), cpuacct: cpuacct.clone(), more: Vec::new() };
+        assert_eq!(group.of_container(), None, "the container is not there yet");
+        make("freezer/g/libpod-7");
+        assert_eq!(group.of_container(), None, "nor in all trees");
+        make("cpuacct/g/libpod-7");
+        let inner = group.of_container().unwrap();
+        let expected = Cgroup::V1 {
+            freezer: freezer.join("libpod-7"),
+            cpuacct: cpuacct.join("libpod-7"),
+            more: Vec::new(),
+        };
+        assert_eq!(inner, expected);
+        fs::write(freezer.join("cgroup.procs"), "10\n").unwrap();
+        fs::write(freezer.join("libpod-7/cgroup.procs"), "11\n12\n").unwrap();
+        assert_eq!((group.processes_below().len(), inner.processes().len()), (3, 2));
+
+        // Version 2, as podman divides a group.
+        make("unified/g/libpod-payload-7");
+        make("unified/g/supervisor");
+        let folder = root.path().join("unified/g");
+        let group = Cgroup::V2 { folder: folder.clone() };
+        assert_eq!(group.of_container(), Some(Cgroup::V2 { folder: folder.join("libpod-payload-7") }));
+        assert_eq!(group.option_for_containers().as_deref(), Some("--cgroups=split"));
+        group.remove_of_containers();
+        assert!(
+            group.of_container().is_none() && folder.exists(),
+            "the group itself is removed by whoever made it"
+        );
+    }
+
+    #[test]
+    fn containers_are_put_at_the_same_place_in_every_tree() {
+        let mounts = "cgroup /c/memory cgroup rw,memory 0 0\ncgroup /c/freezer cgroup rw,freezer 0 0\ntmpfs /c tmpfs rw 0 0\n";
+        let below = below_mount(mounts, Path::new("/c/freezer/job/deadheat-1"));
+        assert_eq!(below, Some(PathBuf::from("job/deadheat-1")));
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("c/freezer/job")).unwrap();
+        let found = folders_of_containers(mounts, "6:freezer:/job\n4:memory:/elsewhere\n", root.path());
+        assert_eq!(found, ["c/memory/job", "c/freezer/job"].map(|path| root.path().join(path)));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Owns: passing ports and sockets on, replacing placeholders, readiness, freezing, usage, the end.
 //! Must not know: the schedule, parity, the record.
 
+pub mod container;
 #[cfg(test)]
 pub(crate) mod held_shell;
 pub mod instructions;
@@ -21,7 +22,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -276,6 +277,10 @@ pub struct LocalProcess {
     keeper: Child,
     stdin: Option<ChildStdin>,
     group: Option<Cgroup>,
+    /// Whether it runs a container.
+    is_container: bool,
+    /// The container's own group below `group`, once it is there.
+    inner: OnceLock<Cgroup>,
     /// Counter for its whole tree, if requested and available.
     instructions: Option<Arc<Instructions>>,
     /// Samples the stacks of its whole tree, if requested, or why it cannot.
@@ -305,13 +310,18 @@ impl LocalProcess {
             env.push((name.to_uppercase().replace(['.', '-'], "_"), value.clone()));
         }
         env.push((RUN_VARIABLE.into(), run.to_string()));
+        let (group, command) = (run.next_group(), fill(start.command, &values));
+        let cpus = if start.limits.cpuset.is_empty() { start.cpus } else { &start.limits.cpuset }.to_vec();
+        let names: Vec<&str> = env.iter().map(|(name, _)| name.as_str()).collect();
+        let contained = container::with_options(&command, &group, &run.to_string(), &cpus, &names);
         let order = KeeperOrder {
-            command: fill(start.command, &values),
+            is_container: contained.is_some(),
+            command: contained.unwrap_or(command),
             folder: start.folder.into(),
             env,
             log: start.log.clone(),
-            cpus: if start.limits.cpuset.is_empty() { start.cpus } else { &start.limits.cpuset }.to_vec(),
-            group: run.next_group(),
+            cpus,
+            group,
             room: run.groups_in(),
             limits: start.limits.clone(),
             ending: Ending {
@@ -361,6 +371,8 @@ impl LocalProcess {
             keeper,
             stdin: Some(stdin),
             group: None,
+            is_container: order.is_container,
+            inner: OnceLock::new(),
             instructions: None,
             profiler: Err(ProfileError::NotStarted),
             listener: Some(listener),
@@ -397,6 +409,20 @@ impl LocalProcess {
             Observe::Instructions => self.instructions = Instructions::of(first).map(Arc::new),
             Observe::Stacks => self.profiler = Profiler::open(first),
         }
+    }
+
+    /// The group whose processes and readings count: a container's own, without those of its engine.
+    fn counted(&self) -> Option<&Cgroup> {
+        let group = self.group.as_ref()?;
+        if !self.is_container {
+            return Some(group);
+        }
+        if self.inner.get().is_none()
+            && let Some(inner) = group.of_container()
+        {
+            let _ = self.inner.set(inner);
+        }
+        Some(self.inner.get().unwrap_or(group))
     }
 
     fn stop_by_signal(&self) -> io::Result<()> {
@@ -448,7 +474,7 @@ impl Process for LocalProcess {
     }
 
     fn processes(&self) -> Vec<Pid> {
-        match &self.group {
+        match self.counted() {
             Some(group) => group.processes(),
             None => tree::descendants(Pid::from_child(&self.keeper)),
         }
@@ -470,7 +496,7 @@ impl Process for LocalProcess {
     }
 
     fn cpu_ns(&self) -> (u64, &'static str) {
-        let grouped = self.group.as_ref().and_then(|group| Some((group.cpu_ns()?, group.cpu_source())));
+        let grouped = self.counted().and_then(|group| Some((group.cpu_ns()?, group.cpu_source())));
         grouped.unwrap_or_else(|| {
             let now = tree::cpu_ns(Pid::from_child(&self.keeper));
             (self.most_cpu_ns.fetch_max(now, Ordering::Relaxed).max(now), "schedstat")
@@ -478,7 +504,7 @@ impl Process for LocalProcess {
     }
 
     fn cpu_split(&self) -> Option<(u64, u64)> {
-        match self.group.as_ref().filter(|group| group.cpu_ns().is_some()) {
+        match self.counted().filter(|group| group.cpu_ns().is_some()) {
             Some(group) => group.cpu_split(),
             None => tree::cpu_split(Path::new(tree::PROC), Pid::from_child(&self.keeper)),
         }

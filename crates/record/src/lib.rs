@@ -64,6 +64,7 @@ pub use load_hosts::{Bandwidth, LinkBandwidth, LoadHostEpoch, LoadHostShare, Loa
 pub use machine::{CgroupKind, Machine, MachineDetails, Pinning};
 pub use metric::{METRICS, Metric, MetricRow, Unit};
 pub use peak::{Objective, PeakEnd, PeakSeen, Trial, TrialEnd};
+pub use plan::Container;
 pub use plan::{
     BodyRule, Contender, Ending, JsonRule, Limits, Listen, LoadFrom, Method, Plan, Probe, Replay, Revision,
     ScenarioPlan, ServerHost, Service, Share, Source, StatusRule, Traffic, Typed, Volatile,

@@ -189,6 +189,9 @@ pub struct Contender {
     /// Its garbage collector, if the study declares it. A diagnostic pass logs its pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collector: Option<Collector>,
+    /// The container that its command runs; absent if it runs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<Container>,
     /// Whether it speaks plain HTTP only. If so, it does not race in scenarios over TLS.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain_http_only: bool,
@@ -198,6 +201,20 @@ pub struct Contender {
     /// Whether it is the control: the baseline once more, which shows how much identical code differs in this race.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub control: bool,
+}
+
+/// A container as a contender.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Container {
+    /// The name of the image.
+    pub image: String,
+    /// The digest of the image's configuration, which names all of its layers.
+    pub id: String,
+    /// The engine with its version.
+    pub engine: String,
+    /// The program that the engine starts containers with, and its version; absent if the engine does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
 }
 
 /// A revision of a git repository. The race checks it out into a new folder.

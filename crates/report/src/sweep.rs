@@ -60,7 +60,37 @@ pub(crate) fn summaries(
         let parts: Vec<String> = verdicts.iter().filter_map(at).collect();
         format!("{contender} against {baseline}: {} {}", parts.join("; "), sweep.axis.title())
     };
-    pairs.into_iter().map(said).collect()
+    reach(sweep, points, metric).into_iter().chain(pairs.into_iter().map(said)).collect()
+}
+
+/// From which delay on, or up to which rate, no contender differs: `from 20 ms delay on, all 3 are within the margin of each other`. None for other
+/// sweeps, and if the slowest link does not make contenders equal.
+fn reach(sweep: &SweepResult, points: &[Point<'_>], metric: Metric) -> Option<String> {
+    let is_alike = |point: &ScenarioResult| {
+        let mut pairs = point.comparisons.iter().filter(|one| one.metric == metric).peekable();
+        pairs.peek().is_some() && pairs.all(|one| one.verdict == VerdictWord::Equivalent)
+    };
+    // From the slowest link to the fastest.
+    let mut slowest_first: Vec<&Point<'_>> = points.iter().collect();
+    slowest_first.sort_by(|one, other| one.0.total_cmp(&other.0));
+    if sweep.axis == Axis::LinkDelay {
+        slowest_first.reverse();
+    }
+    if !matches!(sweep.axis, Axis::LinkDelay | Axis::LinkRate) {
+        return None;
+    }
+    let alike = slowest_first.iter().take_while(|(_, point)| is_alike(point)).count();
+    let (value, point) = slowest_first.get(alike.checked_sub(1)?)?;
+    let (many, unit) = (point.results.len(), sweep.axis.title());
+    let all = if many == 2 { "both".to_owned() } else { format!("all {many}") };
+    match sweep.axis {
+        _ if alike == points.len() => {
+            Some(format!("{all} are within the margin of each other at every link"))
+        }
+        Axis::LinkDelay => Some(format!("from {value} {unit} on, {all} are within the margin of each other")),
+        Axis::LinkRate => Some(format!("up to {value} {unit}, {all} are within the margin of each other")),
+        Axis::Connections | Axis::Cores | Axis::Cpus => None,
+    }
 }
 
 /// The interval's half width on the log scale: `± 1.2 %`.

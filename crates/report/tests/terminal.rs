@@ -174,15 +174,48 @@ fn no_metric_that_can_be_compared() {
     insta::assert_snapshot!(both(&Race { shape, metrics, epochs: 1, end, ..Race::of(racers) }.record()));
 }
 
-/// Several races as scenarios of one record: the points of a sweep over connections.
-fn sweep(points: &[(u32, Race)]) -> Record {
-    let each = points.iter().map(|(connections, race)| {
+/// Several races as scenarios of one record: the points of a sweep.
+fn sweep(axis: Axis, points: &[(u32, Race)]) -> Record {
+    let each = points.iter().map(|(value, race)| {
         let mut record = race.record();
         record.plan.scenarios[0].sweep =
-            Some(SweepPoint { of: "more".into(), axis: Axis::Connections, value: f64::from(*connections) });
-        (format!("more/connections={connections}"), record)
+            Some(SweepPoint { of: "more".into(), axis, value: f64::from(*value) });
+        (format!("more/{}={value}", axis.word()), record)
     });
     joined(each)
+}
+
+#[test]
+fn a_sweep_over_links_says_where_a_faster_server_stops_to_matter() {
+    let at = |value: u32, rates: [f64; 3]| {
+        let names = ["node", "bun", "go"].into_iter().zip(rates);
+        let racers = names.map(|(name, rate)| Racer::new(name, rate)).collect();
+        (value, Race { seed: u64::from(value), noise: (0.001, 0.001), ..Race::of(racers) })
+    };
+    let said = |axis: Axis, points: &[(u32, Race)]| {
+        let text = both(&sweep(axis, points));
+        text.lines().find(|line| line.contains("are within the margin")).map(|line| line.trim().to_owned())
+    };
+    let (same, different) = ([900.0, 900.0, 900.0], [9_000.0, 14_000.0, 12_000.0]);
+    let rates = [at(10, same), at(100, same), at(1_000, different)];
+    assert_eq!(
+        said(Axis::LinkRate, &rates).as_deref(),
+        Some("up to 100 Mbit/s, all 3 are within the margin of each other")
+    );
+    let delays = [at(1, different), at(20, same), at(100, same)];
+    assert_eq!(
+        said(Axis::LinkDelay, &delays).as_deref(),
+        Some("from 20 ms delay on, all 3 are within the margin of each other")
+    );
+    let everywhere = [at(1, same), at(20, same)];
+    assert_eq!(
+        said(Axis::LinkDelay, &everywhere).as_deref(),
+        Some("all 3 are within the margin of each other at every link")
+    );
+    // A difference at the slowest link, and equal contenders at others: that is not a link's doing.
+    let odd = [at(1, same), at(20, different)];
+    assert_eq!(said(Axis::LinkDelay, &odd), None);
+    assert_eq!(said(Axis::Connections, &rates), None);
 }
 
 #[test]
@@ -205,7 +238,7 @@ fn a_sweep_over_connections() {
         at(512, 10_900.0, 10_950.0),
     ];
     points[3].1.racers[0].cpu_share = 0.6;
-    insta::assert_snapshot!(both(&sweep(&points)));
+    insta::assert_snapshot!(both(&sweep(Axis::Connections, &points)));
 }
 
 #[test]

@@ -20,8 +20,13 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "encoder" {
 		handler = encoder(text)
 	}
+	// In a container behind a bridge, and over a link, it listens elsewhere.
+	host := os.Getenv("HOST")
+	if host == "" {
+		host = "127.0.0.1"
+	}
 	// No timeouts: a contender may be frozen between two slices of load.
-	server := http.Server{Addr: "127.0.0.1:" + os.Getenv("PORT"), Handler: handler}
+	server := http.Server{Addr: host + ":" + os.Getenv("PORT"), Handler: handler}
 	if cert, key := os.Getenv("CERT"), os.Getenv("KEY"); cert != "" && key != "" {
 		log.Fatal(server.ListenAndServeTLS(cert, key))
 	}

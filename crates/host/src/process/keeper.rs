@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::affinity;
 use crate::cgroup::{Cgroup, Hierarchy};
 use crate::command::GIT_VARIABLES;
+use crate::process::container::{self, GROUPS_VARIABLE};
 use crate::process::{profile, tree};
 
 /// The hidden subcommand that runs this program as a keeper.
@@ -64,6 +65,9 @@ pub struct KeeperOrder {
     pub ending: Ending,
     /// How long it may then take to end, in milliseconds.
     pub grace_ms: u64,
+    /// Whether the command runs a container, which has the name of the group.
+    #[serde(default)]
+    pub is_container: bool,
     /// Whether to remove the maps of compiled code that its runtimes write for profilers, after its end.
     #[serde(default)]
     pub remove_maps: bool,
@@ -142,8 +146,14 @@ fn keep_one() -> io::Result<()> {
         // A contender that never began need not be asked to end.
         order.ending = Ending::default();
     }
-    let left = end_tree(group.as_ref(), &order);
+    let (left, killed) = end_tree(group.as_ref(), &order);
+    if order.is_container && killed {
+        container::remove_killed(&order.command, &order.group);
+    }
     if let Some(group) = &group {
+        if order.is_container {
+            group.remove_of_containers();
+        }
         let _ = group.remove();
     }
     say(&Message::Gone { left: left.iter().map(|pid| pid.as_raw_nonzero().get()).collect() });
@@ -209,6 +219,7 @@ fn spawn(order: &KeeperOrder, group: Option<&Cgroup>) -> io::Result<(Child, Unix
         .arg(&order.command)
         .current_dir(&order.folder)
         .envs(order.env.iter().map(|(name, value)| (name, value)))
+        .envs(group.and_then(Cgroup::option_for_containers).map(|option| (GROUPS_VARIABLE, option)))
         .stdin(OwnedFd::from(theirs))
         .stdout(log.try_clone()?)
         .stderr(log)
@@ -296,11 +307,11 @@ fn signal_of(ending: &Ending) -> Signal {
     }
 }
 
-/// Ends everything that is in the group or descends from the keeper. Returns the processes that could not be ended.
-fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> Vec<Pid> {
+/// Ends everything that is in the group or descends from the keeper. Returns the processes that could not be ended, and whether any had to be killed.
+fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> (Vec<Pid>, bool) {
     let members = || {
         let mut all = tree::descendants(getpid());
-        all.extend(group.map(Cgroup::processes).unwrap_or_default());
+        all.extend(group.map(Cgroup::processes_below).unwrap_or_default());
         // A process in both lists gets one signal: many programs take a second one as a request to end at once.
         all.sort_unstable_by_key(|pid| pid.as_raw_nonzero());
         all.dedup();
@@ -313,21 +324,36 @@ fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> Vec<Pid> {
     left
 }
 
-fn end_members(group: Option<&Cgroup>, order: &KeeperOrder, members: &dyn Fn() -> Vec<Pid>) -> Vec<Pid> {
+fn end_members(
+    group: Option<&Cgroup>,
+    order: &KeeperOrder,
+    members: &dyn Fn() -> Vec<Pid>,
+) -> (Vec<Pid>, bool) {
     let _ = group.map(Cgroup::thaw);
+    let container = group.filter(|_| order.is_container).and_then(Cgroup::of_container);
     // A contender with its own stop command may not handle a signal well.
-    if ask_to_end(order).is_none() {
-        tree::signal(&members(), signal_of(&order.ending));
+    let asked = ask_to_end(order).is_some();
+    if !asked {
+        // The engine notices by itself that its container ends, and removes what is left of it.
+        let all = container.as_ref().map_or_else(members, Cgroup::processes);
+        tree::signal(&all, signal_of(&order.ending));
     }
     tree::signal(&members(), Signal::CONT);
-    wait_until_empty(members, Duration::from_millis(order.grace_ms));
-    let start = Instant::now();
+    // The kernel gives the first process of a container no signal that it does not handle.
+    let is_deaf = !asked
+        && container.is_some_and(|container| {
+            container.processes().first().is_some_and(|pid| !tree::handles(*pid, signal_of(&order.ending)))
+        });
+    let grace_ms = if is_deaf { 0 } else { order.grace_ms };
+    wait_until_empty(members, Duration::from_millis(grace_ms));
+    let (start, mut killed) = (Instant::now(), false);
     loop {
         reap();
         let left = members();
         if left.is_empty() || start.elapsed() > KILL_PATIENCE {
-            return left;
+            return (left, killed);
         }
+        killed = true;
         // Freeze first, so that no process can fork while the signals are sent.
         let _ = group.map(Cgroup::freeze);
         tree::signal(&members(), Signal::KILL);

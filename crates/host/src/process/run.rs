@@ -4,16 +4,20 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use deadheat_record::Finding;
 
-use crate::cgroup::Hierarchy;
+use crate::cgroup::{Hierarchy, remove_tree};
+use crate::process::container;
 use crate::process::keeper::{CGROUP_PREFIX, RUN_VARIABLE};
 use crate::process::tree;
 
 /// How long the processes of a group that was left frozen get to die of their pending signals.
 const THAW_PATIENCE: Duration = Duration::from_millis(200);
+
+/// How long the groups of containers that were removed get to become empty.
+const EMPTY_PATIENCE: Duration = Duration::from_secs(2);
 
 /// One run of deadheat: its process number and start time, so that a reused process number is not mistaken for it.
 #[derive(Debug)]
@@ -142,8 +146,16 @@ pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
             )
         })
         .collect();
+    // An engine's containers live in such groups.
+    let containers = if groups.is_empty() { Vec::new() } else { container::left_behind() };
+    // The processes of a container that was just removed need a moment to leave their groups.
+    let end = Instant::now() + if containers.is_empty() { Duration::ZERO } else { EMPTY_PATIENCE };
+    findings.extend(containers);
     for folder in groups {
-        if std::fs::remove_dir(&folder).is_ok() {
+        while remove_tree(&folder).is_err() && folder.exists() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if !folder.exists() {
             continue;
         }
         findings.push(Finding::warn(

@@ -33,6 +33,8 @@ fn begun(ago: Duration) -> LocalProcess {
         stdin: keeper.stdin.take(),
         keeper,
         group: None,
+        is_container: false,
+        inner: OnceLock::new(),
         instructions: None,
         profiler: Err(ProfileError::NotStarted),
         listener: None,

@@ -103,7 +103,30 @@ pub(super) const CONTENDER: KeyTable = KeyTable {
     name: "[[contender]]",
     keys: &[
         ("name", "The contender's name. Default: the name of its program."),
-        ("command", "Starts the server. Required."),
+        (
+            "command",
+            "Starts the server. Required, unless it is a container: then the words that follow the image.",
+        ),
+        (
+            "image",
+            "The contender is a [container](containers.md) of this image: `\"localhost/mine:1\"`. With `containerfile`: \
+             the image's name.",
+        ),
+        (
+            "containerfile",
+            "The contender is a container of the image that this file describes; deadheat builds it.",
+        ),
+        ("pull", "Of a container. `true`: fetch the image before the race. Default: it must be there."),
+        (
+            "engine",
+            "Of a container: `\"podman\"`, `\"docker\"` or `\"auto\"`. Default: `\"auto\"`, the first that is installed.",
+        ),
+        ("network", "Of a container: `\"host\"` or `\"bridge\"`. Default: `\"host\"`."),
+        ("volumes", "Of a container: folders that it sees, such as `[\"{study}/data:/data:ro\"]`."),
+        ("user", "Of a container: the user inside, `\"1000\"`. Default: the image's."),
+        ("cpus", "Of a container: a quota of CPU time, in cores."),
+        ("cpuset", "Of a container: its processors. Default: the contenders'."),
+        ("memory", "Of a container: a limit on memory, `\"512MB\"`."),
         ("folder", "Where its commands run. Default: the study's folder."),
         ("env", "Added to the environment."),
         (

@@ -40,7 +40,7 @@ fn cpus(fields: &Fields<'_, '_>) -> Option<f64> {
     Some(count)
 }
 
-fn cpuset(fields: &Fields<'_, '_>) -> Vec<usize> {
+pub(super) fn cpuset(fields: &Fields<'_, '_>) -> Vec<usize> {
     let expected = "a list of processors, such as [0, 1]";
     let Some(list) = fields.items("cpuset", expected) else { return Vec::new() };
     if list.get_ref().is_empty() {
@@ -57,7 +57,7 @@ fn cpuset(fields: &Fields<'_, '_>) -> Vec<usize> {
     cpus
 }
 
-fn memory(fields: &Fields<'_, '_>) -> Option<u64> {
+pub(super) fn memory(fields: &Fields<'_, '_>) -> Option<u64> {
     let memory = fields.text("memory")?;
     match bytes(memory.get_ref()) {
         Some(bytes) if bytes >= LEAST_MEMORY => Some(bytes),

@@ -6,6 +6,7 @@
 mod check;
 mod collector;
 mod complaint;
+mod container;
 mod contract;
 mod fields;
 mod generator;

@@ -7,6 +7,7 @@ use toml::de::DeTable;
 
 use super::collector::collector;
 use super::complaint::Complaint;
+use super::container::container;
 use super::fields::Fields;
 use super::keys;
 use super::model::{Contender, Dataset, Need, NeedKind, Service};
@@ -66,9 +67,17 @@ pub(super) fn service(fields: &Fields<'_, '_>) -> Service {
 }
 
 pub(super) fn contender(fields: &Fields<'_, '_>) -> Contender {
-    let command = fields.required_text("command", "command = \"node server.mjs\"");
-    let name =
-        fields.text("name").unwrap_or_else(|| Spanned::new(command.span(), default_name(command.get_ref())));
+    let given = fields.text("name");
+    let contained = container(fields, given.as_ref().map(|name| name.get_ref().as_str()));
+    let usual = fields.text("image").or_else(|| fields.text("containerfile"));
+    let (command, mut usual_build, engine) = match contained {
+        Some(one) => (one.command, one.build, Some(one.need)),
+        None => (fields.required_text("command", "command = \"node server.mjs\""), None, None),
+    };
+    let name = given.unwrap_or_else(|| {
+        let named = usual.as_ref().unwrap_or(&command);
+        Spanned::new(named.span(), default_name(named.get_ref()))
+    });
     values::name(fields.reading(), &name);
     if name.get_ref().is_empty() && !command.get_ref().is_empty() {
         let complaint = Complaint::new(name.span(), "a contender's name cannot be empty", "no name here");
@@ -79,9 +88,9 @@ pub(super) fn contender(fields: &Fields<'_, '_>) -> Contender {
         command,
         folder: folder(fields),
         env: env(fields),
-        needs: needs(fields),
+        needs: needs(fields).into_iter().chain(engine).collect(),
         version: fields.text("version"),
-        build: fields.text("build"),
+        build: fields.text("build").or_else(|| usual_build.take()),
         services: fields.texts("services").unwrap_or_default(),
         measures: measures(fields),
         artefacts: artefacts(fields),

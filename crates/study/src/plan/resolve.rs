@@ -276,6 +276,7 @@ fn planned(contender: &Contender) -> record::Contender {
         version: None,
         measures: plain(&contender.measures),
         artefact_bytes: None,
+        container: None,
         collector: contender
             .collector
             .as_ref()

@@ -5,6 +5,7 @@
 
 mod artefact;
 mod build;
+mod container;
 mod dataset;
 mod needs;
 mod version;
@@ -100,6 +101,8 @@ pub fn prepare(
     let unbuilt = build::all(study, plan, run, build_limit, progress)?;
     artefact::all(study, plan);
     let findings = version::all(study, plan);
+    let names: Vec<String> = unbuilt.iter().map(|(name, _)| name.clone()).collect();
+    container::all(plan, &names)?;
     let baseline = plan.contenders.iter().find(|one| one.name == plan.method.baseline);
     let same = baseline.map(|one| (one.version.clone(), one.artefact_bytes)).unwrap_or_default();
     for control in plan.contenders.iter_mut().filter(|one| one.control) {
@@ -119,7 +122,9 @@ pub fn changed_versions(
     progress: Progress<'_>,
 ) -> Result<Vec<Changed>, PrepareError> {
     make_work(&plan.work)?;
-    Ok(version::changed(study, plan, out, progress))
+    let mut changed = version::changed(study, plan, out, progress);
+    changed.extend(container::changed(plan, out));
+    Ok(changed)
 }
 
 /// Creates the work folder. A folder next to the study gets the usual permissions, because a database may run as another user. A folder below

@@ -49,7 +49,9 @@ pub(super) fn all(study: &Study, plan: &mut Plan) -> Vec<Finding> {
 /// as a change.
 pub(super) fn changed(study: &Study, plan: &Plan, out: &[String], progress: Progress<'_>) -> Vec<Changed> {
     let mut changed = Vec::new();
-    for planned in plan.contenders.iter().filter(|one| !out.contains(&one.name) && one.revision.is_none()) {
+    let counts =
+        |one: &&Contender| !out.contains(&one.name) && one.revision.is_none() && one.container.is_none();
+    for planned in plan.contenders.iter().filter(counts) {
         let (name, Some(then)) = (&planned.name, &planned.version) else { continue };
         match again(study, planned, plan) {
             Ok(now) if now == *then => {}

@@ -1,0 +1,209 @@
+//! Containers as contenders: raced, ended in every way, and refused.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use deadheat_testkit::{
+    Invocation, Kit, SHORT_RACE, descendants, kill_9, server_command, skip_loudly, turn, wait_until,
+};
+use serde_json::Value;
+
+use crate::common::kit;
+
+/// The image of the tests' server, and the engine's settings; or why this machine cannot run containers.
+fn image() -> &'static Result<Image, String> {
+    static IMAGE: OnceLock<Result<Image, String>> = OnceLock::new();
+    IMAGE.get_or_init(Image::make)
+}
+
+struct Image {
+    name: String,
+    settings: PathBuf,
+}
+
+impl Image {
+    fn make() -> Result<Self, String> {
+        if !rustix::process::geteuid().is_root() {
+            return Err("containers for tests need root".into());
+        }
+        let folder = std::env::temp_dir().join(format!("deadheat-image-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let settings = folder.join("containers.conf");
+        // Where limits on open files cannot be raised, the engine's usual ones fail; and not every runtime works with control groups of version 1.
+        let text = "[engine]\nruntime = \"runc\"\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\n\
+                    [containers]\ndefault_ulimits = [\"nofile=20000:20000\", \"nproc=30000:30000\"]\n";
+        fs::write(&settings, text).unwrap();
+        let root = folder.join("root");
+        let server = server_command();
+        let copy = |from: &Path, to: &Path| {
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::copy(from, to).unwrap();
+        };
+        copy(server, &root.join("server"));
+        let libraries = Command::new("ldd").arg(server).output().map_err(|error| format!("ldd: {error}"))?;
+        let libraries = String::from_utf8_lossy(&libraries.stdout).into_owned();
+        let paths =
+            libraries.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
+        paths.for_each(|path| copy(Path::new(path), &root.join(path.trim_start_matches('/'))));
+        fs::write(folder.join("Containerfile"), "FROM scratch\nCOPY root/ /\nENTRYPOINT [\"/server\"]\n")
+            .unwrap();
+        let name = format!("localhost/deadheat-test-{}", std::process::id());
+        let podman = |arguments: &[&str]| {
+            let output = Command::new("podman")
+                .args(arguments)
+                .current_dir(&folder)
+                .env("CONTAINERS_CONF", &settings)
+                .output();
+            let output =
+                output.map_err(|error| format!("podman, which scripts/setup.sh installs: {error}"))?;
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            if output.status.success() { Ok(()) } else { Err(format!("podman {arguments:?}: {said}")) }
+        };
+        podman(&["build", "--quiet", "--tag", &name, "."])?;
+        podman(&["run", "--rm", "--network", "host", &name, "--help"])?;
+        Ok(Self { name, settings })
+    }
+}
+
+/// Runs deadheat with the tests' settings of the engine.
+fn deadheat<'k>(kit: &'k Kit, image: &Image, arguments: &[&str]) -> Invocation<'k> {
+    kit.deadheat(arguments.iter().copied()).env("CONTAINERS_CONF", &image.settings)
+}
+
+/// A study of a process and a container of the same server, with this more in the container's table.
+fn study(image: &Image, more: &str) -> String {
+    let line = Value::from(deadheat_testkit::server_line(&["--json"]));
+    format!(
+        "[[contender]]\nname = \"process\"\ncommand = {line}\n\
+         [[contender]]\nname = \"container\"\nimage = \"{}\"\n{more}\n[[probe]]\npath = \"/x\"\n",
+        image.name
+    )
+}
+
+/// The containers of this kit's races.
+fn left(image: &Image) -> String {
+    let mut podman = Command::new("podman");
+    podman.args(["ps", "--all", "--filter", "label=deadheat.run", "--format"]);
+    podman.args(["{{.Image}} {{.Names}}"]).env("CONTAINERS_CONF", &image.settings);
+    let listed = podman.output().unwrap();
+    String::from_utf8_lossy(&listed.stdout).into_owned()
+}
+
+#[test]
+fn a_container_is_raced_against_a_process() {
+    let image = match image() {
+        Ok(image) => image,
+        Err(why) => skip_loudly!("{why}"),
+    };
+    let (kit, _turn) = (kit(), turn());
+    kit.file("study.toml", study(image, "command = \"--json\"\nnetwork = \"host\""));
+    let outcome = deadheat(&kit, image, &["race", ".", "--record", "r.jsonl"])
+        .args(SHORT_RACE)
+        .json_to("race.json")
+        .run();
+    let json = outcome.json();
+    crate::common::assert_valid(&json, include_str!("../../record/schema/record-1.schema.json"));
+    let planned = &json["record"]["plan"]["contenders"][1];
+    let container = &planned["container"];
+    assert_eq!(container["image"], image.name.as_str());
+    assert!(container["engine"].as_str().unwrap().starts_with("podman "), "{container}");
+    assert!(
+        container["id"].as_str().unwrap().len() >= 64 && planned["artefact_bytes"].as_u64() > Some(100_000)
+    );
+    for epoch in json["record"]["epochs"].as_array().unwrap() {
+        let part =
+            &epoch["contenders"].as_array().unwrap().iter().find(|part| part["contender"] == 1).unwrap();
+        let (usage, answers) = (&part["usage"], part["completions"].as_u64().unwrap());
+        assert!(answers > 0 && usage["cpu_ns"].as_u64() > Some(0), "{part}");
+        // The engine's own processes, which take tens of megabytes, do not count.
+        assert!(usage["pss_bytes"].as_u64().unwrap() < 20_000_000, "{usage}");
+    }
+    let kinds: Vec<&str> = json["scenarios"][0]["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|one| one["code"].as_str())
+        .collect();
+    assert!(!kinds.contains(&"frozen-by-signal"), "{kinds:?}");
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn a_container_that_ignores_term_is_removed_and_a_bridge_leads_to_it_from_outside() {
+    let image = match image() {
+        Ok(image) => image,
+        Err(why) => skip_loudly!("{why}"),
+    };
+    let kit = kit();
+    // Inside, the server may listen on its loopback only: a bridge does not lead there, and the check says that nothing answers.
+    kit.file("study.toml", study(image, "command = \"--json\"\nnetwork = \"bridge\""));
+    let outcome = deadheat(&kit, image, &["check", ".", "--ready-timeout", "2s"]).run();
+    outcome.assert_status(1).assert_stderr_has("container ");
+    kit.file("study.toml", study(image, "command = \"--json\""));
+    let check = deadheat(&kit, image, &["check", "."]).spawn();
+    let name = format!("deadheat-{}-", check.pid());
+    check.wait().assert_status(0);
+    kit.assert_nothing_left();
+    assert!(!left(image).contains(&name), "{}", left(image));
+}
+
+#[test]
+fn what_cannot_be_raced_is_refused_with_the_remedy() {
+    let image = match image() {
+        Ok(image) => image,
+        Err(why) => skip_loudly!("{why}"),
+    };
+    let kit = kit();
+    let nowhere = Image { name: "localhost/nowhere-at-all:1".into(), settings: image.settings.clone() };
+    kit.file("study.toml", study(&nowhere, ""));
+    let outcome = deadheat(&kit, image, &["check", "."]).run();
+    outcome.assert_status(2).assert_stderr_has("names no image that is here");
+    outcome.assert_stderr_has("podman pull localhost/nowhere-at-all:1");
+    // Arguments that its program refuses: its last words are told.
+    kit.file("study.toml", study(image, "command = \"--no-such-option\""));
+    let outcome = deadheat(&kit, image, &["check", "."]).run();
+    outcome
+        .assert_status(1)
+        .assert_stderr_has("container ended with exit status")
+        .assert_stderr_has("--no-such-option");
+    let detached = format!("podman run -d {}", image.name);
+    let outcome = deadheat(&kit, image, &["race", &detached, &detached, "--record", "r.jsonl"]).run();
+    outcome.assert_status(2).assert_stderr_has("leave out -d and --detach");
+    kit.file("study.toml", study(image, "network = \"hots\"\nengine = \"podmann\"\nvolumes = [\"data\"]"));
+    let outcome = deadheat(&kit, image, &["check", "."]).run();
+    outcome.assert_status(2).assert_stderr_has("`hots` is not a network of containers");
+    outcome.assert_stderr_has("did you mean `podman`?").assert_stderr_has("`data` is not a volume");
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn a_container_whose_deadheat_and_keeper_were_killed_is_named_and_removed() {
+    let image = match image() {
+        Ok(image) => image,
+        Err(why) => skip_loudly!("{why}"),
+    };
+    let (kit, _turn) = (kit(), turn());
+    kit.file("study.toml", study(image, "command = \"--json\""));
+    let race =
+        deadheat(&kit, image, &["race", ".", "--record", "r.jsonl", "--epochs", "40", "--margin", "0.1"])
+            .spawn();
+    let pid = race.pid();
+    let name = format!("deadheat-{pid}-");
+    assert!(wait_until(Duration::from_secs(60), || left(image).contains(&name)), "it starts a container");
+    // Without its keepers, nothing ends the container.
+    let keepers = descendants(pid);
+    race.kill_9();
+    keepers.iter().for_each(|one| {
+        kill_9(one.pid);
+    });
+    // A command of another test may see it first, and remove it.
+    let outcome = deadheat(&kit, image, &["check", "."]).run();
+    let was_removed = || !left(image).contains(&name);
+    assert!(wait_until(Duration::from_secs(20), was_removed), "{}\n{}", left(image), outcome.stderr);
+    let no_group = || deadheat_testkit::leftover_cgroups(&name).is_empty();
+    assert!(wait_until(Duration::from_secs(5), no_group), "{:?}", deadheat_testkit::leftover_cgroups(&name));
+}

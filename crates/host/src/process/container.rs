@@ -1,0 +1,202 @@
+//! Commands that run a container in the foreground: `podman run ...` and `docker run ...`.
+//!
+//! The engine's own program runs as a contender's first process does. What it starts is put below the contender's control group, so that freezing, ending and
+//! reading the group work as for any other contender.
+//!
+//! Owns: the options that deadheat adds to such a command, and what is left of containers whose deadheat was killed. Must not know: images, studies.
+
+use std::fmt;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use deadheat_record::Finding;
+
+use super::keeper::CGROUP_PREFIX;
+use super::run::lives;
+
+/// The label of every container that deadheat starts; its value is the run.
+pub const LABEL: &str = "deadheat.run";
+/// The variable in which the keeper says where a container's control groups go: an option of the engine.
+pub(super) const GROUPS_VARIABLE: &str = "DEADHEAT_CONTAINER_GROUPS";
+
+/// How often a container is tried to be removed, and the pause that grows between two attempts.
+const ATTEMPTS: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A program that runs containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// Podman.
+    Podman,
+    /// Docker.
+    Docker,
+}
+
+impl Engine {
+    /// All engines, the preferred one first.
+    pub const ALL: [Self; 2] = [Self::Podman, Self::Docker];
+
+    /// The name of its program.
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::Podman => "podman",
+            Self::Docker => "docker",
+        }
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.program())
+    }
+}
+
+/// The engine of a command that runs a container, and the command's words after `run`. None for any other command.
+pub fn container_of(command: &str) -> Option<(Engine, &str)> {
+    let command = command.trim_start();
+    let command = command.strip_prefix("exec ").unwrap_or(command).trim_start();
+    let engine = Engine::ALL.into_iter().find(|engine| {
+        command.strip_prefix(engine.program()).is_some_and(|rest| rest.starts_with(char::is_whitespace))
+    })?;
+    let rest = command.strip_prefix(engine.program())?.trim_start().strip_prefix("run")?;
+    (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| (engine, rest.trim_start()))
+}
+
+/// Why deadheat cannot run a container with these options, the words between `run` and the image.
+pub fn problem(options: &[&str]) -> Option<&'static str> {
+    let detaches = |word: &&str| {
+        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        word.starts_with("--detach") && !word.starts_with("--detach-keys")
+            || letters
+                .is_some_and(|letters| letters.contains('d') && letters.chars().all(|c| "ditPq".contains(c)))
+    };
+    options
+        .iter()
+        .any(detaches)
+        .then_some("a container that runs in the background cannot be raced: leave out -d and --detach")
+}
+
+/// The command with what deadheat needs: a name and a label, no pull and no log of the engine's own, control groups below the contender's, and the
+/// variables that it sets. None if the command runs no container.
+pub(super) fn with_options(
+    command: &str,
+    name: &str,
+    run: &str,
+    cpus: &[usize],
+    variables: &[&str],
+) -> Option<String> {
+    let (engine, rest) = container_of(command)?;
+    let has = |option: &str| {
+        rest.split_whitespace().any(|word| word == option || word.starts_with(&format!("{option}=")))
+    };
+    let mut words = vec![
+        format!("exec {engine} run --rm --name {name} --label {LABEL}={run} --log-driver none"),
+        format!("${{{GROUPS_VARIABLE}-}}"),
+    ];
+    if !has("--pull") {
+        words.push("--pull never".into());
+    }
+    if !cpus.is_empty() && !has("--cpuset-cpus") {
+        let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
+        words.push(format!("--cpuset-cpus {}", cpus.join(",")));
+    }
+    words.extend(variables.iter().map(|name| format!("--env {name}")));
+    words.push(rest.to_owned());
+    Some(words.join(" "))
+}
+
+/// Names and removes the containers of runs that have ended, where an engine answers.
+pub(super) fn left_behind() -> Vec<Finding> {
+    Engine::ALL.into_iter().flat_map(left_behind_of).collect()
+}
+
+/// Removes a container whose processes had to be killed, so that the engine had no time to.
+pub(super) fn remove_killed(command: &str, name: &str) {
+    if let Some((engine, _)) = container_of(command) {
+        remove(engine, name);
+    }
+}
+
+fn left_behind_of(engine: Engine) -> Vec<Finding> {
+    let dead = ours(engine).into_iter().filter(|name| !lives(name.trim_start_matches(CGROUP_PREFIX)));
+    let finding = |name: String| {
+        let (what, remedy) = if remove(engine, &name) {
+            ("it was removed", "nothing has to be done".to_owned())
+        } else {
+            ("it could not be removed", format!("remove it: {engine} rm --force {name}"))
+        };
+        let message = format!("container {name} is left over from an earlier run of deadheat; {what}");
+        Finding::warn("leftover-container", message, remedy)
+    };
+    dead.map(finding).collect()
+}
+
+/// The names of the containers that deadheat started: those of their control groups, which say whose they are. Empty if the engine does not answer.
+fn ours(engine: Engine) -> Vec<String> {
+    let filter = format!("label={LABEL}");
+    let listed = quiet(engine, &["ps", "--all", "--filter", &filter, "--format", "{{.Names}}"]);
+    let named = |line: &str| line.starts_with(CGROUP_PREFIX).then(|| line.trim().to_owned());
+    listed.unwrap_or_default().lines().filter_map(named).collect()
+}
+
+/// Kills and removes a container.
+fn remove(engine: Engine, name: &str) -> bool {
+    // Podman would ask it to end first, and wait.
+    let at_once: &[&str] = if engine == Engine::Podman { &["--time", "0"] } else { &[] };
+    let words = [&["rm", "--force"], at_once, &[name]].concat();
+    // It fails while something else, such as the engine's own watcher, is about to remove the container.
+    (0..ATTEMPTS).any(|attempt| {
+        thread::sleep(PAUSE * attempt);
+        quiet(engine, &words).is_some() || !ours(engine).iter().any(|one| one == name)
+    })
+}
+
+/// What the engine prints; none if it fails.
+fn quiet(engine: Engine, arguments: &[&str]) -> Option<String> {
+    let mut command = Command::new(engine.program());
+    command.args(arguments).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = command.output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_run_containers_are_known() {
+        for (command, expected) in [
+            (
+                "podman run --network host x:1 -p {port}",
+                Some((Engine::Podman, "--network host x:1 -p {port}")),
+            ),
+            ("  exec docker  run x", Some((Engine::Docker, "x"))),
+            ("podman run", Some((Engine::Podman, ""))),
+            ("podman runner x", None),
+            ("podmanrun x", None),
+            ("podman build .", None),
+            ("node podman run", None),
+            ("", None),
+        ] {
+            assert_eq!(container_of(command), expected, "{command}");
+        }
+        assert!(problem(&["--network", "host", "-d"]).is_some());
+        assert!(problem(&["-it", "--detach=true"]).is_some() && problem(&["-dit"]).is_some());
+        assert!(problem(&["--rm", "-it", "--detach-keys=a", "--device", "-e", "a=-d"]).is_none());
+    }
+
+    #[test]
+    fn a_command_gets_what_deadheat_needs_and_keeps_what_it_says() {
+        let full = with_options("podman run x:1 serve", "deadheat-1", "1:2", &[0, 3], &["PORT"]).unwrap();
+        assert_eq!(
+            full,
+            "exec podman run --rm --name deadheat-1 --label deadheat.run=1:2 --log-driver none ${DEADHEAT_CONTAINER_GROUPS-} \
+             --pull never --cpuset-cpus 0,3 --env PORT x:1 serve"
+        );
+        let own = "docker run --pull=always --cpuset-cpus 1 x";
+        let full = with_options(own, "n", "r", &[0], &[]).unwrap();
+        assert!(!full.contains("never") && !full.contains("--cpuset-cpus 0"), "{full}");
+        assert_eq!(with_options("node server.js", "n", "r", &[], &[]), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! Reads a contender that is a container, and turns it into the command that runs it.
+//!
+//! Owns: the keys of containers, and the words of the command. Must not know: how containers are run and read.
+
+use std::path::Path;
+
+use deadheat_host::process::container::Engine;
+use toml::Spanned;
+
+use super::complaint::Complaint;
+use super::fields::Fields;
+use super::limits::memory;
+use super::model::{Need, NeedKind};
+use super::words::{nearest, one_of, shown};
+
+/// The keys that only a container has.
+const KEYS: [&str; 9] =
+    ["containerfile", "pull", "engine", "network", "volumes", "user", "cpus", "cpuset", "memory"];
+
+/// What follows from a contender's `image` or `containerfile`.
+pub(super) struct Contained {
+    /// The shell command that runs the container in the foreground.
+    pub(super) command: Spanned<String>,
+    /// The command that makes the image or fetches it, if one of the two is asked for.
+    pub(super) build: Option<Spanned<String>>,
+    /// The engine's program.
+    pub(super) need: Need,
+}
+
+/// Reads a container. None if the contender is none. `name` names an image that deadheat builds.
+pub(super) fn container(fields: &Fields<'_, '_>, name: Option<&str>) -> Option<Contained> {
+    let (image, file) = (fields.text("image"), fields.text("containerfile"));
+    let Some(place) = image.as_ref().or(file.as_ref()).map(Spanned::span) else {
+        for key in KEYS.into_iter().filter(|key| fields.get(key).is_some()) {
+            let title = format!("`{key}` of [[contender]] needs `image` or `containerfile`");
+            let complaint = Complaint::new(fields.key_span(key), title, "this has no effect");
+            fields.complain(complaint.help("for example: image = \"localhost/mine:1\""));
+        }
+        return None;
+    };
+    let engine = engine(fields);
+    let built = || format!("localhost/deadheat-{}", tag(name.unwrap_or("contender")));
+    let image_name = image.as_ref().map_or_else(built, |image| image.get_ref().clone());
+    if image_name.is_empty() || image_name.starts_with('-') || image_name.contains(char::is_whitespace) {
+        let title = format!("`{}` is not the name of an image", shown(&image_name));
+        fields.complain(Complaint::new(place.clone(), title, "this name"));
+    }
+    let pull = fields.flag("pull").is_some_and(Spanned::into_inner);
+    if let (Some(file), true) = (&file, pull) {
+        let complaint = Complaint::new(
+            fields.key_span("pull"),
+            "`pull` and `containerfile` exclude each other",
+            "fetched",
+        );
+        fields.complain(complaint.also(file.span(), "and built").help("keep one of them"));
+    }
+    let build = match &file {
+        Some(file) => {
+            let path = fields.reading().path(file, "file", Path::is_file);
+            let path = quoted(&path.to_string_lossy());
+            Some(format!("{engine} build --quiet --tag {} --file {path} .", quoted(&image_name)))
+        }
+        None => pull.then(|| format!("{engine} pull --quiet {}", quoted(&image_name))),
+    };
+    let mut words = vec![format!("exec {engine} run")];
+    words.extend(network(fields));
+    words.extend(env_names(fields).into_iter().map(|name| format!("--env={}", quoted(&name))));
+    for volume in fields.texts("volumes").unwrap_or_default() {
+        let folder = volume.get_ref().split(':').next().unwrap_or_default();
+        if !volume.get_ref().contains(':') || !(folder.starts_with('/') || folder.starts_with('{')) {
+            let title = format!("`{}` is not a volume", shown(volume.get_ref()));
+            let complaint = Complaint::new(volume.span(), title, "this volume");
+            let help = "write an absolute path, or one that begins with a placeholder, and where it is inside: \"{study}/data:/data:ro\"";
+            fields.complain(complaint.help(help));
+        }
+        words.push(format!("--volume={}", quoted(volume.get_ref())));
+    }
+    words.extend(fields.text("user").map(|user| format!("--user={}", quoted(user.get_ref()))));
+    words.extend(fields.number("cpus").map(|cpus| format!("--cpus={}", cpus.get_ref())));
+    words.extend(cpuset(fields));
+    words.extend(memory(fields).map(|bytes| format!("--memory={bytes}")));
+    words.push(quoted(&image_name));
+    words.extend(fields.text("command").map(Spanned::into_inner));
+    Some(Contained {
+        command: Spanned::new(place.clone(), words.join(" ")),
+        build: build.map(|build| Spanned::new(place.clone(), build)),
+        need: Need {
+            kind: NeedKind::Program(engine.program().into()),
+            remedy: format!("install {engine}, or race without this contender"),
+        },
+    })
+}
+
+fn engine(fields: &Fields<'_, '_>) -> Engine {
+    let here = || {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let has = |engine: &Engine| {
+            std::env::split_paths(&path).any(|folder| folder.join(engine.program()).is_file())
+        };
+        Engine::ALL.into_iter().find(has).unwrap_or(Engine::Podman)
+    };
+    let Some(word) = fields.text("engine") else { return here() };
+    let words = ["podman", "docker", "auto"];
+    match word.get_ref().as_str() {
+        "podman" => Engine::Podman,
+        "docker" => Engine::Docker,
+        "auto" => here(),
+        other => {
+            let title = format!("`{}` is not an engine for containers", shown(other));
+            let complaint = Complaint::new(word.span(), title, "this word").meant(nearest(other, words));
+            fields.complain(complaint.help(format!("write {}", one_of(words))));
+            Engine::Podman
+        }
+    }
+}
+
+/// The options for the network. On the host's network, the container listens where any contender does; behind a bridge, on all of its own
+/// addresses, and the engine leads the port there.
+fn network(fields: &Fields<'_, '_>) -> Vec<String> {
+    let words = ["host", "bridge"];
+    let bridged = match fields.text("network") {
+        None => false,
+        Some(word) if word.get_ref() == "host" => false,
+        Some(word) if word.get_ref() == "bridge" => true,
+        Some(word) => {
+            let title = format!("`{}` is not a network of containers", shown(word.get_ref()));
+            let complaint = Complaint::new(word.span(), title, "this word");
+            fields.complain(complaint.meant(nearest(word.get_ref(), words)).help("write host or bridge"));
+            false
+        }
+    };
+    if bridged {
+        let publish = "--publish=\"${HOST:-127.0.0.1}:{port}:{port}\"";
+        vec!["--network=bridge".into(), publish.into(), "--env=HOST=0.0.0.0".into()]
+    } else {
+        vec!["--network=host".into()]
+    }
+}
+
+/// The variables of `env`. Their values reach the engine by its own environment.
+fn env_names(fields: &Fields<'_, '_>) -> Vec<String> {
+    fields.text_map("env", true).into_iter().map(|(name, _)| name.into_inner()).collect()
+}
+
+fn cpuset(fields: &Fields<'_, '_>) -> Option<String> {
+    let cpus = super::limits::cpuset(fields);
+    let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    (!cpus.is_empty()).then(|| format!("--cpuset-cpus={}", cpus.join(",")))
+}
+
+/// A name as a tag of an image may have it.
+fn tag(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    name.chars().map(plain).collect()
+}
+
+/// A word for the shell. Placeholders stay what they are.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,{}%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

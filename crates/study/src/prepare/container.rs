@@ -1,0 +1,97 @@
+//! Looks at the images of contenders that are containers, before anything starts.
+//!
+//! Owns: what the engine is asked. Must not know: how containers are run.
+
+use std::process::{Command, Stdio};
+
+use deadheat_host::process::container::{Engine, container_of, problem};
+use deadheat_record::{Container, Contender, Plan};
+
+use super::PrepareError;
+use super::version::Changed;
+
+/// Adds image, engine and runtime to the contenders that are containers. The image's size is what is deployed, unless the study names something else.
+///
+/// # Errors
+/// The engine does not answer, the image is not there, or the command cannot be raced.
+pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareError> {
+    for planned in plan.contenders.iter_mut().filter(|one| !unbuilt.contains(&one.name)) {
+        let Some((engine, rest)) = container_of(&planned.command) else { continue };
+        let failed = |ended: String, remedy: String| PrepareError::Failed {
+            what: format!("the container of {}", planned.name),
+            command: planned.command.clone(),
+            ended,
+            tail: String::new(),
+            remedy,
+        };
+        let version = ask(engine, &["version", "--format", "{{.Client.Version}}"]).map_err(|error| {
+            failed(
+                format!("cannot be run: {error}"),
+                format!("see whether `{engine} ps` works; --only with the others\' names races without it"),
+            )
+        })?;
+        // The image is the first word that the engine knows as one: the words before it are options and their values.
+        let words = rest.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
+        let words: Vec<&str> = words.collect();
+        let known = |image: &str| {
+            let about = ask(engine, &["image", "inspect", "--format", "{{.Id}} {{.Size}}", image]).ok()?;
+            let (id, bytes) = about.trim().split_once(' ')?;
+            Some((image.to_owned(), id.to_owned(), bytes.parse::<u64>().ok()?))
+        };
+        let names = || words.iter().enumerate().filter(|(_, word)| !word.starts_with('-'));
+        let found = names().find_map(|(at, word)| Some((at, known(word)?)));
+        let Some((at, (image, id, bytes))) = found else {
+            let last = names().next().map_or("IMAGE", |(_, word)| *word);
+            return Err(failed(
+                "names no image that is here".into(),
+                format!(
+                    "fetch it (`{engine} pull {last}`, or `pull = true` in a study), build it (`containerfile`), or correct its name; `{engine} images` lists what is here"
+                ),
+            ));
+        };
+        if let Some(problem) = problem(&words[..at]) {
+            return Err(failed("cannot be raced".into(), problem.into()));
+        }
+        let of_runtime = match engine {
+            Engine::Podman => "{{.Host.OCIRuntime.Name}} {{.Host.OCIRuntime.Version}}",
+            Engine::Docker => "{{.DefaultRuntime}}",
+        };
+        let runtime = ask(engine, &["info", "--format", of_runtime]).ok();
+        let runtime = runtime.and_then(|text| text.lines().next().map(|line| line.trim().to_owned()));
+        planned.artefact_bytes = planned.artefact_bytes.or(Some(bytes));
+        planned.version.get_or_insert_with(|| format!("{image}, {}", short(&id)));
+        planned.container =
+            Some(Container { image, id, engine: format!("{engine} {}", version.trim()), runtime });
+    }
+    Ok(())
+}
+
+/// The contenders whose image is another one than in the plan, unless they are `out`.
+pub(super) fn changed(plan: &Plan, out: &[String]) -> Vec<Changed> {
+    let of = |planned: &Contender| {
+        let then = planned.container.as_ref()?;
+        let (engine, _) = container_of(&planned.command)?;
+        let now = ask(engine, &["image", "inspect", "--format", "{{.Id}}", &then.image]);
+        let now = now.map_or_else(|error| error, |id| id.trim().to_owned());
+        (now != then.id).then(|| Changed { name: planned.name.clone(), then: then.id.clone(), now })
+    };
+    plan.contenders.iter().filter(|one| !out.contains(&one.name)).filter_map(of).collect()
+}
+
+/// The beginning of a digest, as engines show it.
+fn short(id: &str) -> &str {
+    let digits = id.strip_prefix("sha256:").unwrap_or(id);
+    digits.get(..12).unwrap_or(digits)
+}
+
+/// What the engine prints.
+fn ask(engine: Engine, arguments: &[&str]) -> Result<String, String> {
+    let mut command = Command::new(engine.program());
+    command.args(arguments).stdin(Stdio::null());
+    let output = command.output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or_default().to_owned();
+    Err(if said.is_empty() { output.status.to_string() } else { said })
+}
