@@ -185,9 +185,11 @@ impl Hierarchy {
 
     /// Thaws a group that was left frozen by a killed keeper, so that pending signals reach its processes.
     pub fn thaw_abandoned(folder: &Path) {
-        for (file, word) in [("freezer.state", "THAWED"), ("cgroup.freeze", "0")] {
-            if folder.join(file).exists() {
-                let _ = fs::write(folder.join(file), word);
+        for folder in folders_below(folder) {
+            for (file, word) in [("freezer.state", "THAWED"), ("cgroup.freeze", "0")] {
+                if folder.join(file).exists() {
+                    let _ = fs::write(folder.join(file), word);
+                }
             }
         }
     }

@@ -481,12 +481,13 @@ impl Process for LocalProcess {
     }
 
     fn freeze(&self) -> io::Result<()> {
-        let Some(group) = &self.group else { return self.stop_by_signal() };
+        // The engine's own processes go on: frozen, they could hold a lock that the start of another container waits for.
+        let Some(group) = self.counted() else { return self.stop_by_signal() };
         group.freeze()
     }
 
     fn thaw(&self) -> io::Result<()> {
-        match &self.group {
+        match self.counted() {
             Some(group) => group.thaw(),
             None => {
                 tree::signal(&self.processes(), Signal::CONT);

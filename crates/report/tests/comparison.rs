@@ -9,8 +9,8 @@ use deadheat_analysis::compare::{
 use deadheat_analysis::gates::table::{By, codes};
 use deadheat_analysis::series::rates;
 use deadheat_record::{
-    EncodedHistogram, Epoch, Experiment, Finding, LoadFrom, LoadRecord, MachineDetails, Metric, Objective,
-    PeakEnd, PeakSeen, Record, Service, Severity, VerdictWord,
+    EncodedHistogram, Epoch, Experiment, Finding, Link, LoadFrom, LoadRecord, MachineDetails, Metric,
+    Objective, PeakEnd, PeakSeen, Record, Service, Severity, VerdictWord,
 };
 use deadheat_report::comparison::{json, markdown};
 use deadheat_report::{Style, terminal};
@@ -188,6 +188,8 @@ fn what_differs_is_found() {
         Invalid,
     );
     expect(|new| new.plan.probes[0].path = "/other".into(), "different-load", Invalid);
+    let link = Link { delay_ns: 5_000_000, ..Link::default() };
+    expect(|new| new.plan.scenarios[0].link = Some(link), "different-load", Invalid);
     expect(|new| new.plan.scenarios[0].limits.cpus = Some(0.5), "different-limits", Invalid);
     expect(|new| new.plan.scenarios[0].limits.memory_bytes = Some(1 << 30), "different-limits", Invalid);
     expect(|new| new.plan.probes[0].body.agree = false, "different-contract", Warn);

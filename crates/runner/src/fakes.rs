@@ -26,7 +26,9 @@ use deadheat_load::{
     Address, Answer, Behind, LoadSession, OpenError, Pacer, RatePiece, SessionConfig, SessionError,
     SliceOrder, Tally,
 };
-use deadheat_record::{Bandwidth, ExternalReading, Finding, Function, LinkBandwidth, Plan, Stacks};
+use deadheat_record::{
+    Bandwidth, ExternalReading, Finding, Function, Link, LinkBandwidth, LinkReading, Plan, Stacks,
+};
 use rustix::process::Pid;
 
 use crate::ask::{LoadGenerator, NoAnswer, Question};
@@ -89,6 +91,8 @@ pub(crate) struct World {
     awake: RefCell<BTreeMap<String, bool>>,
     borne: RefCell<BTreeMap<String, usize>>,
     used_ns: RefCell<BTreeMap<String, u64>>,
+    /// Whether load goes over a link that the race made.
+    pub shaped: Cell<bool>,
     /// The link to a load host, if the load comes from one.
     pub link: Cell<Option<FakeLink>>,
     /// The slice in which the load host is silent for 3 s.
@@ -124,6 +128,7 @@ impl World {
             awake: RefCell::default(),
             borne: RefCell::default(),
             used_ns: RefCell::default(),
+            shaped: Cell::new(false),
             link: Cell::new(None),
             silent_in_slice: Cell::new(None),
             work: RefCell::default(),
@@ -374,6 +379,30 @@ impl LoadGenerator for FakeGenerator {
         self.0.note(format!("open {name}"));
         self.0.note_request(&name, &config.requests.prepared()[0].bytes);
         Ok(Box::new(FakeSession { world: Rc::clone(&self.0), name, slices: 0 }))
+    }
+
+    fn set_link(&self, link: Option<&Link>) -> Result<(), String> {
+        if link.is_some() || self.0.shaped.get() {
+            self.0.note(if link.is_some() { "a link" } else { "no link" }.to_owned());
+        }
+        self.0.shaped.set(link.is_some());
+        Ok(())
+    }
+
+    fn measure_link(&self) -> Result<Option<LinkReading>, String> {
+        if !self.0.shaped.get() {
+            return Ok(None);
+        }
+        self.0.note("measure the link".to_owned());
+        Ok(Some(LinkReading {
+            plain_round_trip_ns: 30_000,
+            round_trip_ns: 10_030_000,
+            round_trips: 100,
+            rate_bits_per_s: None,
+            sent: (1_000, 1_000),
+            lost: (0, 0),
+            tunnel: None,
+        }))
     }
 
     fn take_load_hosts(&self) -> Option<LoadHostsWork> {

@@ -13,7 +13,7 @@ use deadheat_record::{
 
 use super::matched::{Both, Match, names};
 use super::options::CompareOptions;
-use crate::experiment::sentence;
+use crate::experiment::{link, sentence};
 use crate::gates::table::{self, By};
 use crate::number::{bytes, clock, time_ns};
 use crate::report::Report;
@@ -352,8 +352,14 @@ fn load(both: &Both<'_>, then: &ScenarioPlan, now: &ScenarioPlan) -> Option<Find
         ("load", exact(&then.shape), exact(&now.shape)),
         ("requests", requests(both.old, then), requests(both.new, now)),
         ("traffic", traffic(then), traffic(now)),
+        ("network", network(then), network(now)),
     ])?;
     Some(table::DIFFERENT_LOAD.finding(By::Compare, Severity::Invalid, message))
+}
+
+/// The network between load and contenders, as far as deadheat makes it.
+fn network(scenario: &ScenarioPlan) -> String {
+    scenario.link.as_ref().map_or_else(|| "no link".to_owned(), link)
 }
 
 /// Describes a load, with a rate or an objective to the last digit, because the words alone would round it.

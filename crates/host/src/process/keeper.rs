@@ -331,6 +331,7 @@ fn end_members(
 ) -> (Vec<Pid>, bool) {
     let _ = group.map(Cgroup::thaw);
     let container = group.filter(|_| order.is_container).and_then(Cgroup::of_container);
+    let _ = container.as_ref().map(Cgroup::thaw);
     // A contender with its own stop command may not handle a signal well.
     let asked = ask_to_end(order).is_some();
     if !asked {

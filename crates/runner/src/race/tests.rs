@@ -9,9 +9,9 @@ use std::net::Ipv4Addr;
 use deadheat_analysis::Report;
 use deadheat_load::{RecordedRequest, RecordedTimes, Recording};
 use deadheat_record::{
-    BodyRule, Capture, Contender, Experiment, Journal, Limits, LoadFrom, LogContents, LogReading, Method,
-    Metric, Objective, Pinning, Plan, Probe, Record, Replay, RequestLog, Rows, ScenarioPlan, Severity, Share,
-    Slices, StatusRule, Traffic, Typed, ValuesFile, Why, read,
+    BodyRule, Capture, Contender, Experiment, Journal, Limits, Link, LoadFrom, LogContents, LogReading,
+    Method, Metric, Objective, Pinning, Plan, Probe, Record, Replay, RequestLog, Rows, ScenarioPlan,
+    Severity, Share, Slices, StatusRule, Traffic, Typed, ValuesFile, Why, read,
 };
 
 use deadheat_host::process::profile::ProfileError;
@@ -353,6 +353,40 @@ fn an_epoch_has_its_order() {
     assert_eq!((rounds[0], rounds[1]), (rounds[3], rounds[2]), "mirrored: {rounds:?}");
     assert_eq!(kinds[kinds.len() - 2..], ["stop", "stop"]);
     assert_eq!((names("start"), names("stop"), names("open")), (2, 2, 2));
+}
+
+#[test]
+fn a_link_is_measured_first_and_the_ceiling_is_measured_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(120.0))]);
+    let mut plan = plan(folder.path(), &["a", "b"]);
+    let link = Link { delay_ns: 5 * MS, ..Link::default() };
+    let linked = ScenarioPlan { name: "far".into(), link: Some(link), ..plan.scenarios[0].clone() };
+    plan.scenarios.insert(0, linked);
+    let (finish, record) = raced(&world, plan, folder.path());
+    assert_eq!(finish, Finish::Done);
+    assert_eq!((record.links.len(), record.links[0].scenario.as_str()), (1, "far"));
+    let notes = world.calls.borrow();
+    let of_links: Vec<&str> = notes
+        .iter()
+        .map(String::as_str)
+        .filter(|note| note.contains("link") || *note == "open the null server")
+        .collect();
+    // The second scenario has no link.
+    assert_eq!(
+        of_links,
+        [
+            "a link",
+            "measure the link",
+            "no link",
+            "open the null server",
+            "a link",
+            "no link",
+            "open the null server"
+        ]
+    );
+    let first_start = notes.iter().position(|note| note.starts_with("start ")).unwrap();
+    assert!(notes.iter().position(|note| note == "measure the link").unwrap() < first_start, "{notes:?}");
 }
 
 #[test]
