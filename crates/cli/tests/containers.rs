@@ -20,6 +20,29 @@ fn image() -> &'static Result<Image, String> {
     IMAGE.get_or_init(Image::make)
 }
 
+/// What the names of images and of their folders begin with. The number of the tests' process follows.
+const IMAGES: &str = "localhost/deadheat-test-";
+const FOLDERS: &str = "deadheat-image-";
+
+/// Removes the images and folders of tests that are over: nothing is told when the last test of a process ends.
+fn remove_left_behind() {
+    let is_over = |number: &str| number.parse().is_ok_and(|pid| !deadheat_testkit::is_alive(pid));
+    let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    for entry in entries {
+        if entry.file_name().to_str().and_then(|name| name.strip_prefix(FOLDERS)).is_some_and(is_over) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+    let Ok(listed) = Command::new("podman").args(["images", "--format", "{{.Repository}}"]).output() else {
+        return;
+    };
+    for name in String::from_utf8_lossy(&listed.stdout).lines() {
+        if name.strip_prefix(IMAGES).is_some_and(is_over) {
+            let _ = Command::new("podman").args(["rmi", "--force", name]).output();
+        }
+    }
+}
+
 struct Image {
     name: String,
     settings: PathBuf,
@@ -30,7 +53,8 @@ impl Image {
         if !rustix::process::geteuid().is_root() {
             return Err("containers for tests need root".into());
         }
-        let folder = std::env::temp_dir().join(format!("deadheat-image-{}", std::process::id()));
+        remove_left_behind();
+        let folder = std::env::temp_dir().join(format!("{FOLDERS}{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let settings = folder.join("containers.conf");
         // Where limits on open files cannot be raised, the engine's usual ones fail; and not every runtime works with control groups of version 1.
@@ -51,7 +75,7 @@ impl Image {
         paths.for_each(|path| copy(Path::new(path), &root.join(path.trim_start_matches('/'))));
         fs::write(folder.join("Containerfile"), "FROM scratch\nCOPY root/ /\nENTRYPOINT [\"/server\"]\n")
             .unwrap();
-        let name = format!("localhost/deadheat-test-{}", std::process::id());
+        let name = format!("{IMAGES}{}", std::process::id());
         let podman = |arguments: &[&str]| {
             let output = Command::new("podman")
                 .args(arguments)

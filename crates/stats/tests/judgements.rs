@@ -341,7 +341,8 @@ proptest! {
         if earlier.verdict.tells_apart() {
             prop_assert_eq!((earlier.verdict, earlier.decided_at), (later.verdict, later.decided_at));
         }
-        if earlier.verdict.is_decided() {
+        // From eight epochs on, epochs that follow each other widen an interval, and a dead heat may be open again.
+        if earlier.verdict.is_decided() && raw.len() < 8 {
             prop_assert!(later.verdict.is_decided());
         }
     }
