@@ -41,7 +41,9 @@ fn contenders_are_raced_over_a_link_and_beside_it() {
     let (kit, _turn) = (kit(), turn());
     let scenarios = "[[scenario]]\nname = \"slow\"\nconnections = 4\nlink = { rate = \"50mbit\" }\n\
                      [[scenario]]\nname = \"near\"\nconnections = 4\n";
-    kit.file("study.toml", study("{host}", scenarios));
+    // Large answers: without the link, each contender would send hundreds of megabits per second.
+    let large = "x".repeat(20_000);
+    kit.file("study.toml", study("{host}", scenarios).replace("--json", &format!("--body {large}")));
     let outcome =
         kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(SHORT_RACE).json_to("race.json").run();
     let json = outcome.json();
@@ -50,6 +52,15 @@ fn contenders_are_raced_over_a_link_and_beside_it() {
     assert_eq!((links.len(), &links[0]["scenario"]), (1, &Value::from("slow")), "{links:?}");
     assert!(links[0]["rate_bits_per_s"][0].as_u64().unwrap() < 52_000_000, "{links:?}");
     assert_eq!(json["record"]["plan"]["scenarios"][0]["link"]["rate_bits_per_s"], 50_000_000);
+    for epoch in
+        json["record"]["epochs"].as_array().unwrap().iter().filter(|epoch| epoch["scenario"] == "slow")
+    {
+        for part in epoch["contenders"].as_array().unwrap() {
+            let of = |key: &str| part[key].as_u64().unwrap() as f64;
+            let bits_per_s = of("bytes_read") * 8.0 / (of("loaded_ns") / 1e9);
+            assert!(bits_per_s < 100e6, "requests do not go over the link: {bits_per_s} bits/s, {part}");
+        }
+    }
     for scenario in json["scenarios"].as_array().unwrap() {
         assert!(!scenario["comparisons"].as_array().unwrap().is_empty(), "{scenario}");
     }
