@@ -27,6 +27,22 @@ fn study(host: &str, scenarios: &str) -> String {
     )
 }
 
+/// The same study with answers so large that, without a link, each contender sends hundreds of megabits per second.
+fn with_large_answers(study: &str) -> String {
+    study.replace("--json", &format!("--body {}", "x".repeat(20_000)))
+}
+
+/// Checks that no contender sent more than a link of 50 Mbit/s carries, by far.
+fn assert_over_the_link(json: &Value, scenario: &str) {
+    let epochs =
+        json["record"]["epochs"].as_array().unwrap().iter().filter(|epoch| epoch["scenario"] == scenario);
+    for part in epochs.flat_map(|epoch| epoch["contenders"].as_array().unwrap()) {
+        let of = |key: &str| part[key].as_u64().unwrap() as f64;
+        let bits_per_s = of("bytes_read") * 8.0 / (of("loaded_ns") / 1e9);
+        assert!(bits_per_s < 100e6, "requests do not go over the link: {bits_per_s} bits/s, {part}");
+    }
+}
+
 /// The network namespaces of this machine's processes.
 fn namespaces() -> BTreeSet<std::path::PathBuf> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
@@ -41,9 +57,7 @@ fn contenders_are_raced_over_a_link_and_beside_it() {
     let (kit, _turn) = (kit(), turn());
     let scenarios = "[[scenario]]\nname = \"slow\"\nconnections = 4\nlink = { rate = \"50mbit\" }\n\
                      [[scenario]]\nname = \"near\"\nconnections = 4\n";
-    // Large answers: without the link, each contender would send hundreds of megabits per second.
-    let large = "x".repeat(20_000);
-    kit.file("study.toml", study("{host}", scenarios).replace("--json", &format!("--body {large}")));
+    kit.file("study.toml", with_large_answers(&study("{host}", scenarios)));
     let outcome =
         kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(SHORT_RACE).json_to("race.json").run();
     let json = outcome.json();
@@ -52,15 +66,7 @@ fn contenders_are_raced_over_a_link_and_beside_it() {
     assert_eq!((links.len(), &links[0]["scenario"]), (1, &Value::from("slow")), "{links:?}");
     assert!(links[0]["rate_bits_per_s"][0].as_u64().unwrap() < 52_000_000, "{links:?}");
     assert_eq!(json["record"]["plan"]["scenarios"][0]["link"]["rate_bits_per_s"], 50_000_000);
-    for epoch in
-        json["record"]["epochs"].as_array().unwrap().iter().filter(|epoch| epoch["scenario"] == "slow")
-    {
-        for part in epoch["contenders"].as_array().unwrap() {
-            let of = |key: &str| part[key].as_u64().unwrap() as f64;
-            let bits_per_s = of("bytes_read") * 8.0 / (of("loaded_ns") / 1e9);
-            assert!(bits_per_s < 100e6, "requests do not go over the link: {bits_per_s} bits/s, {part}");
-        }
-    }
+    assert_over_the_link(&json, "slow");
     for scenario in json["scenarios"].as_array().unwrap() {
         assert!(!scenario["comparisons"].as_array().unwrap().is_empty(), "{scenario}");
     }
@@ -74,8 +80,8 @@ fn requests_go_through_a_tunnel() {
         skip_loudly!("links need root, with CAP_NET_ADMIN and CAP_SYS_ADMIN");
     }
     let (kit, _turn) = (kit(), turn());
-    let scenario = "[[scenario]]\nname = \"private\"\nconnections = 4\nlink = { tunnel = \"wireguard\" }\n";
-    kit.file("study.toml", study("{host}", scenario));
+    let scenario = "[[scenario]]\nname = \"private\"\nconnections = 4\nlink = { rate = \"50mbit\", tunnel = \"wireguard\" }\n";
+    kit.file("study.toml", with_large_answers(&study("{host}", scenario)));
     let outcome =
         kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(SHORT_RACE).json_to("race.json").run();
     if outcome.status() == Some(2) && outcome.stderr.contains("install the package") {
@@ -87,12 +93,13 @@ fn requests_go_through_a_tunnel() {
         link["tunnel"] == "the kernel" || link["tunnel"].as_str().unwrap().starts_with("wireguard-go"),
         "{link}"
     );
+    assert_over_the_link(&json, "private");
     let results = json["scenarios"][0]["results"].as_array().unwrap();
     assert!(
         results.len() == 2 && results.iter().all(|one| one["outcomes"]["ok"].as_u64() > Some(0)),
         "{results:?}"
     );
-    outcome.assert_stdout_has("private: closed load, 8 connections; link: WireGuard");
+    outcome.assert_stdout_has("private: closed load, 8 connections; link: 50 Mbit/s, WireGuard");
     kit.assert_nothing_left();
 }
 
