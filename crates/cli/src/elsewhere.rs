@@ -3,7 +3,6 @@
 //! Owns: that contenders are loaded at the address at which the load hosts reach this machine. Must not know: how a host is reached.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,10 +72,7 @@ impl Elsewhere {
 
     /// Where the load hosts reach a contender.
     fn seen_from_there(&self, address: &Address) -> Address {
-        match address {
-            Address::Tcp(here) => Address::Tcp(SocketAddr::from((self.from.server_address, here.port()))),
-            Address::Unix(path) => Address::Unix(path.clone()),
-        }
+        address.seen_at(self.from.server_address.into())
     }
 
     /// Calls `say` at once when a load host is silent or lost, until the result is dropped. None if the system cannot start a thread.

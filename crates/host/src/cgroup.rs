@@ -38,8 +38,9 @@ pub struct Hierarchy {
     /// Version 1: this process's own folder in the cpu tree, and in the memory tree.
     cpu: Option<PathBuf>,
     memory: Option<PathBuf>,
-    /// Version 1: where engines of containers make groups, in all trees.
-    all: Vec<PathBuf>,
+    /// Version 1: this process's place in the freezer tree, below its root, and the folders of that place in all trees. Engines make the groups of
+    /// containers at the same place in each tree.
+    containers: Option<(PathBuf, Vec<PathBuf>)>,
     /// The mount of the tree in which CPU quotas are set, and its controller's name in a membership.
     quotas: Option<(PathBuf, &'static str)>,
 }
@@ -77,7 +78,7 @@ impl Hierarchy {
             machine: mount("cgroup", Some("cpuacct")).filter(whole),
             cpu: below(mount("cgroup", Some("cpu")), "cpu"),
             memory: below(mount("cgroup", Some("memory")), "memory"),
-            all: folders_of_containers(mounts, membership, root),
+            containers: places_of_containers(mounts, membership, root),
             quotas: quotas.or_else(|| unified.map(|mount| (mount, ""))),
         }
     }
@@ -172,7 +173,8 @@ impl Hierarchy {
     /// Folders of groups whose name begins with `prefix`, in all trees.
     pub fn folders_named(&self, prefix: &str) -> Vec<PathBuf> {
         let trees = [&self.freezer, &self.cpuacct, &self.unified, &self.mount, &self.cpu, &self.memory];
-        let trees = trees.into_iter().flatten().chain(&self.all);
+        let of_containers = self.containers.iter().flat_map(|(_, folders)| folders);
+        let trees = trees.into_iter().flatten().chain(of_containers);
         let entries = trees.filter_map(|tree| fs::read_dir(tree).ok()).flatten().flatten();
         let mut found: Vec<PathBuf> = entries
             .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
@@ -181,6 +183,24 @@ impl Hierarchy {
         found.sort();
         found.dedup();
         found
+    }
+
+    /// The option that makes an engine put a container's groups below the group of that name. A group of version 2 that has processes itself can have no such
+    /// groups below it, so podman divides it.
+    pub fn option_for_containers(&self, group: &Cgroup, name: &str) -> Option<String> {
+        match group {
+            Cgroup::V1 { .. } => {
+                let (place, _) = self.containers.as_ref()?;
+                Some(format!("--cgroup-parent=/{}", place.join(name).display()))
+            }
+            Cgroup::V2 { .. } => Some("--cgroups=split".to_owned()),
+        }
+    }
+
+    /// Removes the group of that name from every tree, with what engines made below it. Groups with processes stay.
+    pub fn remove_of_containers(&self, name: &str) {
+        let named = self.folders_named(name).into_iter().filter(|folder| folder.ends_with(name));
+        named.for_each(|folder| drop(remove_tree(&folder)));
     }
 
     /// Thaws a group that was left frozen by a killed keeper, so that pending signals reach its processes.
@@ -202,19 +222,20 @@ impl Hierarchy {
     }
 }
 
-/// Version 1: in all mounted trees, the folder that this process has in the freezer tree. Engines put a container there ([`Cgroup::option_for_containers`]).
-fn folders_of_containers(mounts: &str, membership: &str, root: &Path) -> Vec<PathBuf> {
-    let place = |line: &str| {
+/// Version 1: the place of this process below the root of the freezer tree, and the folders of that place in all mounted trees.
+fn places_of_containers(mounts: &str, membership: &str, root: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
+    let tree = |line: &str| {
         let fields: Vec<&str> = line.split(' ').collect();
         let [_, place, "cgroup" | "cgroup2", options, ..] = fields[..] else { return None };
         let is_freezer = options.split(',').any(|option| option == "freezer");
         Some((root.join(place.trim_start_matches('/')), is_freezer))
     };
-    let trees: Vec<(PathBuf, bool)> = mounts.lines().filter_map(place).collect();
-    let Some((freezer, _)) = trees.iter().find(|(_, is_freezer)| *is_freezer) else { return Vec::new() };
+    let trees: Vec<(PathBuf, bool)> = mounts.lines().filter_map(tree).collect();
+    let (freezer, _) = trees.iter().find(|(_, is_freezer)| *is_freezer)?;
     let own = inside(freezer, membership, "freezer");
-    let own = own.strip_prefix(freezer).unwrap_or(Path::new("")).to_owned();
-    trees.into_iter().map(|(tree, _)| tree.join(&own)).collect()
+    let place = own.strip_prefix(freezer).ok()?.to_owned();
+    let folders = trees.into_iter().map(|(tree, _)| tree.join(&place)).collect();
+    Some((place, folders))
 }
 
 /// The folder below `mount` that a membership names for a controller; the controller "" means the unified tree.
@@ -334,36 +355,6 @@ impl Cgroup {
                 cpuacct.is_dir().then_some(Self::V1 { freezer, cpuacct, more: Vec::new() })
             }
             Self::V2 { folder } => Some(Self::V2 { folder: folder.join(name) }),
-        }
-    }
-
-    /// The option with which podman puts a container's groups below this one. In version 2, a group with processes of its own has no others below it, so
-    /// podman divides the group.
-    pub fn option_for_containers(&self) -> Option<String> {
-        match self {
-            Self::V1 { freezer, .. } => {
-                let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-                let below = below_mount(&mounts, freezer)?;
-                Some(format!("--cgroup-parent=/{}", below.display()))
-            }
-            Self::V2 { .. } => Some("--cgroups=split".to_owned()),
-        }
-    }
-
-    /// Removes what engines made of this group: groups below it, and groups of the same name in trees that deadheat does not use.
-    pub fn remove_of_containers(&self) {
-        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-        for folder in self.folders() {
-            remove_below(folder);
-        }
-        if let (Self::V1 { freezer, .. }, own) = (self, self.folders())
-            && let Some(below) = below_mount(&mounts, freezer)
-        {
-            let others = cgroup_mounts(&mounts).into_iter().map(|mount| mount.join(&below));
-            for folder in others.filter(|folder| !own.contains(&folder.as_path())) {
-                remove_below(&folder);
-                let _ = fs::remove_dir(folder);
-            }
         }
     }
 
@@ -493,19 +484,6 @@ fn remove_below(folder: &Path) {
     }
 }
 
-/// Where trees of groups are mounted.
-fn cgroup_mounts(mounts: &str) -> Vec<PathBuf> {
-    let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-    let trees = fields.filter(|fields| fields.len() > 2 && matches!(fields[2], "cgroup" | "cgroup2"));
-    trees.map(|fields| PathBuf::from(fields[1])).collect()
-}
-
-/// A group's path below the mount of its tree.
-fn below_mount(mounts: &str, folder: &Path) -> Option<PathBuf> {
-    let below = |mount: PathBuf| folder.strip_prefix(mount).ok().map(Path::to_path_buf);
-    cgroup_mounts(mounts).into_iter().find_map(below)
-}
-
 /// A time from version 2's `cpu.stat`, which is in microseconds, converted to nanoseconds.
 fn stat_ns(text: &str, name: &str) -> Option<u64> {
     let micros: u64 = text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()?;
@@ -560,23 +538,28 @@ mod tests {
         let folder = root.path().join("unified/g");
         let group = Cgroup::V2 { folder: folder.clone() };
         assert_eq!(group.of_container(), Some(Cgroup::V2 { folder: folder.join("libpod-payload-7") }));
-        assert_eq!(group.option_for_containers().as_deref(), Some("--cgroups=split"));
-        group.remove_of_containers();
-        assert!(
-            group.of_container().is_none() && folder.exists(),
-            "the group itself is removed by whoever made it"
-        );
+        let found = Hierarchy::parse("cgroup2 /unified cgroup2 rw 0 0\n", "0::/\n", root.path());
+        assert_eq!(found.option_for_containers(&group, "g").as_deref(), Some("--cgroups=split"));
+        found.remove_of_containers("g");
+        assert!(!folder.exists());
     }
 
     #[test]
     fn containers_are_put_at_the_same_place_in_every_tree() {
         let mounts = "cgroup /c/memory cgroup rw,memory 0 0\ncgroup /c/freezer cgroup rw,freezer 0 0\ntmpfs /c tmpfs rw 0 0\n";
-        let below = below_mount(mounts, Path::new("/c/freezer/job/deadheat-1"));
-        assert_eq!(below, Some(PathBuf::from("job/deadheat-1")));
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("c/freezer/job")).unwrap();
-        let found = folders_of_containers(mounts, "6:freezer:/job\n4:memory:/elsewhere\n", root.path());
-        assert_eq!(found, ["c/memory/job", "c/freezer/job"].map(|path| root.path().join(path)));
+        let found = Hierarchy::parse(mounts, "6:freezer:/job\n4:memory:/elsewhere\n", root.path());
+        let group = Cgroup::V1 { freezer: "/f".into(), cpuacct: "/c".into(), more: Vec::new() };
+        let option = found.option_for_containers(&group, "deadheat-1-2-3");
+        assert_eq!(option.as_deref(), Some("--cgroup-parent=/job/deadheat-1-2-3"));
+        for name in ["deadheat-1-2-3/conmon", "deadheat-1-2-30"] {
+            fs::create_dir_all(root.path().join("c/memory/job").join(name)).unwrap();
+        }
+        found.remove_of_containers("deadheat-1-2-3");
+        let left: Vec<_> =
+            found.folders_named("deadheat-").iter().map(|one| one.file_name().unwrap().to_owned()).collect();
+        assert_eq!(left, ["deadheat-1-2-30"], "also where this process is elsewhere, and no other group");
     }
 
     #[test]

@@ -62,6 +62,11 @@ pub fn values_of(contender: &Contender, all: &BTreeMap<String, String>) -> BTree
     values
 }
 
+/// A text as one word of the shell.
+pub fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// A shell command, ready to run.
 #[derive(Debug)]
 pub struct ShellCommand {

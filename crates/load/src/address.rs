@@ -1,7 +1,7 @@
 //! Owns: the address of a server. Must not know what is sent there.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// Where a server listens.
@@ -11,6 +11,17 @@ pub enum Address {
     Tcp(SocketAddr),
     /// The path of a stream socket in the file system.
     Unix(PathBuf),
+}
+
+impl Address {
+    /// Where others reach what listens here, at that address of its machine: a port is the same there, and a path leads to the same socket.
+    #[must_use]
+    pub fn seen_at(&self, machine: IpAddr) -> Self {
+        match self {
+            Self::Tcp(here) => Self::Tcp(SocketAddr::new(machine, here.port())),
+            Self::Unix(path) => Self::Unix(path.clone()),
+        }
+    }
 }
 
 impl fmt::Display for Address {
@@ -31,6 +42,14 @@ impl From<SocketAddr> for Address {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_is_the_same_at_another_address_and_a_path_stays() {
+        let here = Address::Tcp("127.0.0.1:80".parse().unwrap());
+        assert_eq!(here.seen_at([10, 0, 0, 7].into()).to_string(), "10.0.0.7:80");
+        let socket = Address::Unix("/run/a.sock".into());
+        assert_eq!(socket.seen_at([10, 0, 0, 7].into()), socket);
+    }
 
     #[test]
     fn is_shown_as_it_would_be_typed() {

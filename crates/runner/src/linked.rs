@@ -36,10 +36,7 @@ impl<'a> Linked<'a> {
 
 /// Where the link's other end reaches a contender.
 fn seen_at_the_far_end(address: &Address) -> Address {
-    match address {
-        Address::Tcp(here) => Address::Tcp((Link::SERVERS, here.port()).into()),
-        Address::Unix(path) => Address::Unix(path.clone()),
-    }
+    address.seen_at(Link::SERVERS.into())
 }
 
 /// Why there is no answer, with the address that contenders have to listen on.

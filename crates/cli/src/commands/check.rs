@@ -8,10 +8,10 @@ use deadheat_host::clock::SystemClock;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::RunId;
 use deadheat_report::terminal;
-use deadheat_runner::{Event, Linked, LoadGenerator, LocalGenerator, Observer, Place};
+use deadheat_runner::{Event, Linked, Observer, Place};
 
 use super::Failure;
-use super::race::{enter, networks, prepared, probe_files, tell_leftovers};
+use super::race::{enter, generator, networks, prepared, probe_files, tell_leftovers};
 use crate::console::{Console, lines_plain};
 use crate::elsewhere::reach;
 use crate::flags::CheckFlags;
@@ -51,11 +51,7 @@ pub(crate) fn check(
     let networks = networks(&plan, &host)?;
     let linked = networks.as_ref().map(|networks| Linked::new(networks, &plan, host));
     let _among_servers = networks.as_ref().map(enter).transpose()?;
-    let generator: &dyn LoadGenerator = match (&elsewhere, &linked) {
-        (Some(elsewhere), _) => elsewhere,
-        (None, Some(linked)) => linked,
-        (None, None) => &LocalGenerator,
-    };
+    let generator = generator(elsewhere.as_ref(), linked.as_ref());
     let logs = plan.work.join("logs");
     let stopped = || interrupt.asked();
     let place = Place { host: &host, generator, clock: &SystemClock::start(), files: &files };

@@ -89,11 +89,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     let mut shown = Shown { live: &mut live, names };
     let linked = stage.networks.as_ref().map(|networks| Linked::new(networks, &stage.record.plan, host));
     let _among_servers = stage.networks.as_ref().map(enter).transpose()?;
-    let generator: &dyn LoadGenerator = match (&stage.elsewhere, &linked) {
-        (Some(elsewhere), _) => elsewhere,
-        (None, Some(linked)) => linked,
-        (None, None) => &LocalGenerator,
-    };
+    let generator = generator(stage.elsewhere.as_ref(), linked.as_ref());
     let mut race = Race {
         record: stage.record,
         journal: stage.journal,
@@ -388,6 +384,18 @@ pub(super) fn networks(plan: &Plan, host: &LocalHost<'_>) -> Result<Option<Netwo
     let networks = Networks::make().map_err(refused)?;
     networks.try_all(plan, host).map_err(refused)?;
     Ok(Some(networks))
+}
+
+/// What sends requests: the load hosts, or this process, over links if there are any.
+pub(super) fn generator<'a>(
+    elsewhere: Option<&'a Elsewhere>,
+    linked: Option<&'a Linked<'a>>,
+) -> &'a dyn LoadGenerator {
+    match (elsewhere, linked) {
+        (Some(elsewhere), _) => elsewhere,
+        (None, Some(linked)) => linked,
+        (None, None) => &LocalGenerator,
+    }
 }
 
 /// Moves the calling thread to the contenders' network until the result is dropped.

@@ -2,9 +2,9 @@
 //!
 //! Owns: which server, for how long, and what is kept of the race. Must not know: conclusions from the result.
 
-use std::path::Path;
 use std::time::Duration;
 
+use deadheat_host::command::quoted;
 use deadheat_record::{CgroupKind, NoiseFloor, VerdictWord};
 
 use super::arena::{Arena, Ended};
@@ -74,15 +74,10 @@ pub(super) fn pair(baseline: u64, contender: u64, arena: &Arena<'_>) -> std::io:
     let command = |steps: u64| {
         format!(
             "exec {} null --port {{port}}{host} --backend epoll --threads {threads} --spin-steps {steps}",
-            quoted(&program)
+            quoted(&program.to_string_lossy())
         )
     };
     Ok(AdHoc::pair([command(baseline), command(contender)], "/".into()))
-}
-
-/// Quotes a path as one word of the shell.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"))
 }
 
 /// Races a server against itself. `None` if it was interrupted before the second epoch. On a machine so noisy that every round is excluded, the
@@ -140,7 +135,7 @@ mod tests {
     #[test]
     fn a_path_is_one_word_of_the_shell() {
         let path = "/a b/it's; $(x)";
-        let script = format!("printf %s {}", quoted(Path::new(path)));
+        let script = format!("printf %s {}", quoted(path));
         let said = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
         assert_eq!(String::from_utf8(said.stdout).unwrap(), path);
     }

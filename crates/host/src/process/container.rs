@@ -77,7 +77,7 @@ pub fn problem(options: &[&str]) -> Option<&'static str> {
         .then_some("a container that runs in the background cannot be raced: leave out -d and --detach")
 }
 
-/// The command with what deadheat needs: a name and a label, no pull and no log of the engine's own, control groups below the contender's, and the
+/// The command with what deadheat needs: a name and a label, no log of the engine's own, control groups below the contender's, and the
 /// variables that it sets. None if the command runs no container.
 pub(super) fn with_options(
     command: &str,
@@ -94,9 +94,6 @@ pub(super) fn with_options(
         format!("exec {engine} run --rm --name {name} --label {LABEL}={run} --log-driver none"),
         format!("${{{GROUPS_VARIABLE}-}}"),
     ];
-    if !has("--pull") {
-        words.push("--pull never".into());
-    }
     if !cpus.is_empty() && !has("--cpuset-cpus") {
         let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
         words.push(format!("--cpuset-cpus {}", cpus.join(",")));
@@ -135,7 +132,7 @@ fn left_behind_of(engine: Engine) -> Vec<Finding> {
 /// The names of the containers that deadheat started: those of their control groups, which say whose they are. Empty if the engine does not answer.
 fn ours(engine: Engine) -> Vec<String> {
     let filter = format!("label={LABEL}");
-    let listed = quiet(engine, &["ps", "--all", "--filter", &filter, "--format", "{{.Names}}"]);
+    let listed = ask(engine, &["ps", "--all", "--filter", &filter, "--format", "{{.Names}}"]);
     let named = |line: &str| line.starts_with(CGROUP_PREFIX).then(|| line.trim().to_owned());
     listed.unwrap_or_default().lines().filter_map(named).collect()
 }
@@ -148,16 +145,22 @@ fn remove(engine: Engine, name: &str) -> bool {
     // It fails while something else, such as the engine's own watcher, is about to remove the container.
     (0..ATTEMPTS).any(|attempt| {
         thread::sleep(PAUSE * attempt);
-        quiet(engine, &words).is_some() || !ours(engine).iter().any(|one| one == name)
+        ask(engine, &words).is_ok() || !ours(engine).iter().any(|one| one == name)
     })
 }
 
-/// What the engine prints; none if it fails.
-fn quiet(engine: Engine, arguments: &[&str]) -> Option<String> {
+/// What an engine prints when it runs with these arguments.
+///
+/// # Errors
+/// Why it cannot be run, or the first line of what it says when it fails.
+pub fn ask(engine: Engine, arguments: &[&str]) -> Result<String, String> {
     let mut command = Command::new(engine.program());
-    command.args(arguments).stdin(Stdio::null()).stderr(Stdio::null());
-    let output = command.output().ok().filter(|output| output.status.success())?;
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    let output = command.args(arguments).stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(said.lines().next().map_or_else(|| output.status.to_string(), str::to_owned))
 }
 
 #[cfg(test)]
@@ -192,11 +195,11 @@ mod tests {
         assert_eq!(
             full,
             "exec podman run --rm --name deadheat-1 --label deadheat.run=1:2 --log-driver none ${DEADHEAT_CONTAINER_GROUPS-} \
-             --pull never --cpuset-cpus 0,3 --env PORT x:1 serve"
+             --cpuset-cpus 0,3 --env PORT x:1 serve"
         );
-        let own = "docker run --pull=always --cpuset-cpus 1 x";
+        let own = "docker run --cpuset-cpus 1 x";
         let full = with_options(own, "n", "r", &[0], &[]).unwrap();
-        assert!(!full.contains("never") && !full.contains("--cpuset-cpus 0"), "{full}");
+        assert!(!full.contains("--cpuset-cpus 0"), "{full}");
         assert_eq!(with_options("node server.js", "n", "r", &[], &[]), None);
     }
 }

@@ -131,7 +131,11 @@ fn keep_one() -> io::Result<()> {
         hierarchy = hierarchy.based(room);
     }
     let group = hierarchy.make_limited(&order.group, &order.limits).map_err(io::Error::other)?;
-    let (child, begun_ns) = match begin(&order, group.as_ref()) {
+    let of_container = group
+        .as_ref()
+        .filter(|_| order.is_container)
+        .and_then(|group| hierarchy.option_for_containers(group, &order.group));
+    let (child, begun_ns) = match begin(&order, group.as_ref(), of_container) {
         Ok(begun) => begun,
         Err(error) => {
             let _ = group.as_ref().map(Cgroup::remove);
@@ -152,7 +156,7 @@ fn keep_one() -> io::Result<()> {
     }
     if let Some(group) = &group {
         if order.is_container {
-            group.remove_of_containers();
+            hierarchy.remove_of_containers(&order.group);
         }
         let _ = group.remove();
     }
@@ -190,9 +194,13 @@ fn signals() -> io::Result<Signals> {
 
 /// Starts the contender through the stage, and lets it begin on deadheat's line. Also returns the moment at which it began; none if
 /// deadheat ended before: then the stage ends too.
-fn begin(order: &KeeperOrder, group: Option<&Cgroup>) -> io::Result<(Child, Option<u64>)> {
+fn begin(
+    order: &KeeperOrder,
+    group: Option<&Cgroup>,
+    of_container: Option<String>,
+) -> io::Result<(Child, Option<u64>)> {
     let spawned_ns = now_ns();
-    let (child, mut stage) = spawn(order, group)?;
+    let (child, mut stage) = spawn(order, group, of_container)?;
     say(&Message::Staged { pid: Pid::from_child(&child).as_raw_nonzero().get() });
     if io::stdin().lock().read_line(&mut String::new()).unwrap_or(0) == 0 {
         return Ok((child, None));
@@ -204,7 +212,11 @@ fn begin(order: &KeeperOrder, group: Option<&Cgroup>) -> io::Result<(Child, Opti
 
 /// Starts the stage, which enters the group and pins itself. Also returns the socket for the go signal, on which the stage reports the
 /// time at which it began.
-fn spawn(order: &KeeperOrder, group: Option<&Cgroup>) -> io::Result<(Child, UnixStream)> {
+fn spawn(
+    order: &KeeperOrder,
+    group: Option<&Cgroup>,
+    of_container: Option<String>,
+) -> io::Result<(Child, UnixStream)> {
     let log = std::fs::OpenOptions::new().create(true).append(true).open(&order.log)?;
     let stage =
         Stage { group: group.cloned(), cpus: order.cpus.clone(), keeper: getpid().as_raw_nonzero().get() };
@@ -219,7 +231,7 @@ fn spawn(order: &KeeperOrder, group: Option<&Cgroup>) -> io::Result<(Child, Unix
         .arg(&order.command)
         .current_dir(&order.folder)
         .envs(order.env.iter().map(|(name, value)| (name, value)))
-        .envs(group.and_then(Cgroup::option_for_containers).map(|option| (GROUPS_VARIABLE, option)))
+        .envs(of_container.map(|option| (GROUPS_VARIABLE, option)))
         .stdin(OwnedFd::from(theirs))
         .stdout(log.try_clone()?)
         .stderr(log)

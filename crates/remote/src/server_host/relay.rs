@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use deadheat_host::command::quoted;
+
 use super::agent::say;
 use super::message::{ServerReply, SshInput, SshOutput};
 use crate::channel::lock;
@@ -46,7 +48,7 @@ impl Relays {
         let short = format!("/proc/self/fd/{}/{SOCKET}", std::os::fd::AsRawFd::as_raw_fd(&handle));
         let listener = UnixListener::bind(short)?;
         let program = folder.join(SCRIPT);
-        let words = [folder, deadheat].map(quoted);
+        let words = [folder, deadheat].map(|path| quoted(&path.to_string_lossy()));
         let script = format!("#!/bin/sh\ncd {} && exec {} {RELAY_COMMAND} \"$@\"\n", words[0], words[1]);
         fs::write(&program, script)?;
         fs::set_permissions(&program, fs::Permissions::from_mode(0o700))?;
@@ -97,11 +99,6 @@ fn read_requests(number: u32, stream: UnixStream, writer: &Writer) {
             Err(_) => return,
         }
     }
-}
-
-/// A path as a word of a shell.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }
 
 /// Stands in for ssh with these arguments. Returns the exit status.

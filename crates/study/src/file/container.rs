@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use deadheat_host::command::quoted;
 use deadheat_host::process::container::Engine;
 use toml::Spanned;
 
@@ -64,7 +65,6 @@ pub(super) fn container(fields: &Fields<'_, '_>, name: Option<&str>) -> Option<C
     };
     let mut words = vec![format!("exec {engine} run")];
     words.extend(network(fields));
-    words.extend(env_names(fields).into_iter().map(|name| format!("--env={}", quoted(&name))));
     for volume in fields.texts("volumes").unwrap_or_default() {
         let folder = volume.get_ref().split(':').next().unwrap_or_default();
         if !volume.get_ref().contains(':') || !(folder.starts_with('/') || folder.starts_with('{')) {
@@ -137,11 +137,6 @@ fn network(fields: &Fields<'_, '_>) -> Vec<String> {
     }
 }
 
-/// The variables of `env`. Their values reach the engine by its own environment.
-fn env_names(fields: &Fields<'_, '_>) -> Vec<String> {
-    fields.text_map("env", true).into_iter().map(|(name, _)| name.into_inner()).collect()
-}
-
 fn cpuset(fields: &Fields<'_, '_>) -> Option<String> {
     let cpus = super::limits::cpuset(fields);
     let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
@@ -152,13 +147,4 @@ fn cpuset(fields: &Fields<'_, '_>) -> Option<String> {
 fn tag(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     name.chars().map(plain).collect()
-}
-
-/// A word for the shell. Placeholders stay what they are.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@,{}%+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -2,9 +2,7 @@
 //!
 //! Owns: what the engine is asked. Must not know: how containers are run.
 
-use std::process::{Command, Stdio};
-
-use deadheat_host::process::container::{Engine, container_of, problem};
+use deadheat_host::process::container::{Engine, ask, container_of, problem};
 use deadheat_record::{Container, Contender, Plan};
 
 use super::PrepareError;
@@ -82,16 +80,4 @@ pub(super) fn changed(plan: &Plan, out: &[String]) -> Vec<Changed> {
 fn short(id: &str) -> &str {
     let digits = id.strip_prefix("sha256:").unwrap_or(id);
     digits.get(..12).unwrap_or(digits)
-}
-
-/// What the engine prints.
-fn ask(engine: Engine, arguments: &[&str]) -> Result<String, String> {
-    let mut command = Command::new(engine.program());
-    command.args(arguments).stdin(Stdio::null());
-    let output = command.output().map_err(|error| error.to_string())?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let said = String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or_default().to_owned();
-    Err(if said.is_empty() { output.status.to_string() } else { said })
 }
