@@ -14,6 +14,16 @@ use serde_json::Value;
 
 use crate::common::kit;
 
+/// The tests' image, or skips the rest of the test.
+macro_rules! image_or_skip {
+    () => {
+        match image() {
+            Ok(image) => image,
+            Err(why) => skip_loudly!("{why}"),
+        }
+    };
+}
+
 /// The image of the tests' server, and the engine's settings; or why this machine cannot run containers.
 fn image() -> &'static Result<Image, String> {
     static IMAGE: OnceLock<Result<Image, String>> = OnceLock::new();
@@ -24,7 +34,7 @@ fn image() -> &'static Result<Image, String> {
 const IMAGES: &str = "localhost/deadheat-test-";
 const FOLDERS: &str = "deadheat-image-";
 
-/// Removes the images and folders of tests that are over: nothing is told when the last test of a process ends.
+/// Removes the images and folders of tests that are over. A process of tests does not know which of its tests is the last, so a later process does this.
 fn remove_left_behind() {
     let is_over = |number: &str| number.parse().is_ok_and(|pid| !deadheat_testkit::is_alive(pid));
     let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
@@ -119,10 +129,7 @@ fn left(image: &Image) -> String {
 
 #[test]
 fn a_container_is_raced_against_a_process() {
-    let image = match image() {
-        Ok(image) => image,
-        Err(why) => skip_loudly!("{why}"),
-    };
+    let image = image_or_skip!();
     let (kit, _turn) = (kit(), turn());
     kit.file("study.toml", study(image, "command = \"--json\"\nnetwork = \"host\""));
     let outcome = deadheat(&kit, image, &["race", ".", "--record", "r.jsonl"])
@@ -158,10 +165,7 @@ fn a_container_is_raced_against_a_process() {
 
 #[test]
 fn a_container_that_ignores_term_is_removed_and_a_bridge_leads_to_it_from_outside() {
-    let image = match image() {
-        Ok(image) => image,
-        Err(why) => skip_loudly!("{why}"),
-    };
+    let image = image_or_skip!();
     let kit = kit();
     // Inside, the server may listen on its loopback only: a bridge does not lead there, and the check says that nothing answers.
     kit.file("study.toml", study(image, "command = \"--json\"\nnetwork = \"bridge\""));
@@ -177,17 +181,14 @@ fn a_container_that_ignores_term_is_removed_and_a_bridge_leads_to_it_from_outsid
 
 #[test]
 fn what_cannot_be_raced_is_refused_with_the_remedy() {
-    let image = match image() {
-        Ok(image) => image,
-        Err(why) => skip_loudly!("{why}"),
-    };
+    let image = image_or_skip!();
     let kit = kit();
     let nowhere = Image { name: "localhost/nowhere-at-all:1".into(), settings: image.settings.clone() };
     kit.file("study.toml", study(&nowhere, ""));
     let outcome = deadheat(&kit, image, &["check", "."]).run();
     outcome.assert_status(2).assert_stderr_has("names no image that is here");
     outcome.assert_stderr_has("podman pull localhost/nowhere-at-all:1");
-    // Arguments that its program refuses: its last words are told.
+    // Its program refuses an argument. The message shows what the program printed.
     kit.file("study.toml", study(image, "command = \"--no-such-option\""));
     let outcome = deadheat(&kit, image, &["check", "."]).run();
     outcome
@@ -206,10 +207,7 @@ fn what_cannot_be_raced_is_refused_with_the_remedy() {
 
 #[test]
 fn a_container_whose_deadheat_and_keeper_were_killed_is_named_and_removed() {
-    let image = match image() {
-        Ok(image) => image,
-        Err(why) => skip_loudly!("{why}"),
-    };
+    let image = image_or_skip!();
     let (kit, _turn) = (kit(), turn());
     kit.file("study.toml", study(image, "command = \"--json\""));
     let race =

@@ -10,10 +10,14 @@ use serde_json::Value;
 
 use crate::common::kit;
 
-/// Whether this machine can have links.
-fn lacks_links() -> bool {
-    let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
-    !capabilities(None).is_ok_and(|own| own.effective.contains(needed))
+/// Skips the rest of the test where links cannot be made.
+macro_rules! root_or_skip {
+    () => {
+        let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
+        if !capabilities(None).is_ok_and(|own| own.effective.contains(needed)) {
+            skip_loudly!("links need root, with CAP_NET_ADMIN and CAP_SYS_ADMIN");
+        }
+    };
 }
 
 /// A study of two servers, one slower than the other, with these scenarios.
@@ -51,9 +55,7 @@ fn namespaces() -> BTreeSet<std::path::PathBuf> {
 
 #[test]
 fn contenders_are_raced_over_a_link_and_beside_it() {
-    if lacks_links() {
-        skip_loudly!("links need root, with CAP_NET_ADMIN and CAP_SYS_ADMIN");
-    }
+    root_or_skip!();
     let (kit, _turn) = (kit(), turn());
     let scenarios = "[[scenario]]\nname = \"slow\"\nconnections = 4\nlink = { rate = \"50mbit\" }\n\
                      [[scenario]]\nname = \"near\"\nconnections = 4\n";
@@ -76,9 +78,7 @@ fn contenders_are_raced_over_a_link_and_beside_it() {
 
 #[test]
 fn requests_go_through_a_tunnel() {
-    if lacks_links() {
-        skip_loudly!("links need root, with CAP_NET_ADMIN and CAP_SYS_ADMIN");
-    }
+    root_or_skip!();
     let (kit, _turn) = (kit(), turn());
     let scenario = "[[scenario]]\nname = \"private\"\nconnections = 4\nlink = { rate = \"50mbit\", tunnel = \"wireguard\" }\n";
     kit.file("study.toml", with_large_answers(&study("{host}", scenario)));
@@ -105,9 +105,7 @@ fn requests_go_through_a_tunnel() {
 
 #[test]
 fn a_contender_on_the_loopback_hears_where_it_is_asked() {
-    if lacks_links() {
-        skip_loudly!("links need root, with CAP_NET_ADMIN and CAP_SYS_ADMIN");
-    }
+    root_or_skip!();
     let (kit, _turn) = (kit(), turn());
     kit.file(
         "study.toml",
@@ -120,9 +118,7 @@ fn a_contender_on_the_loopback_hears_where_it_is_asked() {
 
 #[test]
 fn nothing_of_a_link_is_left_when_its_race_is_killed() {
-    if lacks_links() {
-        skip_loudly!("links need root, with CAP_NET_ADMIN and CAP_SYS_ADMIN");
-    }
+    root_or_skip!();
     let (kit, _turn) = (kit(), turn());
     kit.file("study.toml", study("{host}", "[[scenario]]\nname = \"slow\"\nlink = { rate = \"50mbit\" }\n"));
     let own = std::fs::read_link("/proc/self/ns/net").unwrap();

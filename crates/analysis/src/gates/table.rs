@@ -594,7 +594,7 @@ pub static LINK_DIFFERS: Gate = Gate {
         warns: "",
         invalid: "the link of a scenario is not what the scenario asks for, measured before the race: its delay differs by over 0.1 ms (with jitter, by more than the median of the measured round trips can), its rate by over 2 %, or more or fewer packets were lost than chance explains (once in 1,000 races)",
         remedies: &[
-            "race when nothing else runs; a rate that the machine cannot reach, and a delay below what its timers keep, cannot be had here",
+            "race when nothing else runs, or ask for a lower rate or a longer delay: this machine may be too slow for the link",
         ],
     }),
     ..Gate::new("link-differs", 1.0, 1.0)

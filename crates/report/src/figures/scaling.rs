@@ -77,7 +77,7 @@ fn figure(scope: &Scope<'_>, sweep: &SweepResult) -> Option<Figure> {
         let (name, color) = ((*name).to_owned(), scope.color(name));
         Line { name, color, stroke: Stroke::None, dots: Dots::Each, points }
     };
-    let title = format!("{}: rate over {}", sweep.name, sweep.axis.title());
+    let title = format!("{}: rate over {}", sweep.name, sweep.axis.word());
     let word = sweep.axis.title();
     let column = format!("#{word}");
     let columns = ["contender", &column, "#requests/s", "#low", "#high"];

@@ -15,7 +15,7 @@ pub(super) fn section(report: &Report, sweep: &SweepResult) -> String {
     let Some((_, first)) = points.first() else { return String::new() };
     let base = report.baseline(&first.name);
     let load = text(&sweep::load_of(sweep, &first.shape));
-    let mut out = format!("\n### {}\n\n{load}, over {}\n", code(&sweep.name), sweep.axis.title());
+    let mut out = format!("\n### {}\n\n{load}, over {}\n", code(&sweep.name), sweep.axis.word());
     for ranking in &first.rankings {
         let many = first.rankings.len() > 1;
         let which = if many { format!("{}: ", ranking.metric.row().column) } else { String::new() };

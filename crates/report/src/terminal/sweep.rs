@@ -19,7 +19,7 @@ pub(super) fn lines(report: &Report, sweep: &SweepResult, style: &Style) -> Vec<
     let baseline = report.baseline(&first.name);
     let kind = sweep::load_of(sweep, &first.shape);
     let mut lines = indented(
-        &format!("{}: {kind}, over {}", plain(&sweep.name), sweep.axis.title()),
+        &format!("{}: {kind}, over {}", plain(&sweep.name), sweep.axis.word()),
         0,
         Tone::Quiet,
         style,

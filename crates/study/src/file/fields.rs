@@ -114,6 +114,11 @@ impl<'r, 'd> Fields<'r, 'd> {
         self.reading.complain(complaint);
     }
 
+    /// The table's name in messages, such as `[[scenario]]`.
+    pub(super) fn table_name(&self) -> &'static str {
+        self.what
+    }
+
     /// The place of the table's heading.
     pub(super) fn span(&self) -> Range<usize> {
         self.span.clone()

@@ -350,12 +350,8 @@ pub(super) const LINK: KeyTable = KeyTable {
     ],
 };
 
-/// A sweep over a setting of the link.
-pub(super) const SWEEP_OF_LINKS: KeyTable =
-    KeyTable { name: "a sweep", keys: &[("link", "A setting of the link.")] };
-
 /// The settings of a link that a sweep may vary.
-pub(super) const LINK_SWEEP: KeyTable =
+pub(super) const SWEEP_OF_LINKS: KeyTable =
     KeyTable { name: "a sweep over a link", keys: &[("rate", "Rates."), ("delay", "Delays.")] };
 
 pub(super) const SWEEP: KeyTable = KeyTable {
@@ -364,8 +360,10 @@ pub(super) const SWEEP: KeyTable = KeyTable {
         ("connections", "Numbers of connections: `[1, 8, 64]`."),
         ("cores", "Numbers of logical processors. deadheat takes one thread of each core first."),
         ("cpus", "Quotas: `[0.5, 1, 2]`."),
-        ("link.rate", "Rates of the link: `[\"10mbit\", \"100mbit\"]`."),
-        ("link.delay", "Delays of the link: `[\"1ms\", \"20ms\"]`."),
+        (
+            "link",
+            "A setting of the link: `link.rate = [\"10mbit\", \"100mbit\"]` or `link.delay = [\"1ms\", \"20ms\"]`.",
+        ),
     ],
 };
 
@@ -427,7 +425,9 @@ mod tests {
 
     #[test]
     fn a_sweep_takes_every_axis() {
-        assert_eq!(SWEEP.words().collect::<Vec<_>>(), Axis::ALL.map(Axis::word));
+        let mut axes: Vec<String> = SWEEP.words().filter(|word| *word != "link").map(str::to_owned).collect();
+        axes.extend(SWEEP_OF_LINKS.words().map(|word| format!("link.{word}")));
+        assert_eq!(axes, Axis::ALL.map(Axis::word));
     }
 
     #[test]

@@ -33,7 +33,8 @@ fn cpus(fields: &Fields<'_, '_>) -> Option<f64> {
     let cpus = fields.number("cpus")?;
     let count = *cpus.get_ref();
     if !(LEAST_CPUS..=f64::from(MOST_CPUS)).contains(&count) {
-        let title = format!("`cpus` of [[scenario]] must be from {LEAST_CPUS} to {MOST_CPUS} cores");
+        let title =
+            format!("`cpus` of {} must be from {LEAST_CPUS} to {MOST_CPUS} cores", fields.table_name());
         let complaint = Complaint::new(cpus.span(), title, format!("found {count}"));
         fields.complain(complaint.help("a quota of CPU time, for example: cpus = 0.5"));
     }
@@ -44,7 +45,11 @@ pub(super) fn cpuset(fields: &Fields<'_, '_>) -> Vec<usize> {
     let expected = "a list of processors, such as [0, 1]";
     let Some(list) = fields.items("cpuset", expected) else { return Vec::new() };
     if list.get_ref().is_empty() {
-        let complaint = Complaint::new(list.span(), "`cpuset` of [[scenario]] is empty", "no processor here");
+        let complaint = Complaint::new(
+            list.span(),
+            format!("`cpuset` of {} is empty", fields.table_name()),
+            "no processor here",
+        );
         fields.complain(complaint.help("leave it out to give contenders all of their cores"));
     }
     let mut cpus = Vec::new();
@@ -68,7 +73,9 @@ pub(super) fn memory(fields: &Fields<'_, '_>) -> Option<u64> {
 fn complain_of_memory(fields: &Fields<'_, '_>, memory: &Spanned<String>, found: Option<u64>) -> Option<u64> {
     let (title, label) = match found {
         None => (format!("`{}` is not an amount of memory", shown(memory.get_ref())), "this amount"),
-        Some(_) => ("`memory` of [[scenario]] must be at least 1MiB".to_owned(), "too little for a server"),
+        Some(_) => {
+            (format!("`memory` of {} must be at least 1MiB", fields.table_name()), "too little for a server")
+        }
     };
     let complaint = Complaint::new(memory.span(), title, label);
     fields.complain(

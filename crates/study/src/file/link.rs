@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use deadheat_record::{Link, Tunnel};
-use toml::Spanned;
 
 use super::complaint::Complaint;
 use super::fields::Fields;
@@ -19,6 +18,10 @@ const LONGEST_DELAY: Duration = Duration::from_secs(10);
 const MOST_LOSS: f64 = 0.5;
 /// Units of a rate, by their letters. They are those of tc(8).
 const UNITS: [(&str, f64); 4] = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
+/// What a rate, a delay and a loss may be.
+pub(super) const RATES: &str = "write a number and kbit, mbit or gbit, from 1mbit to 100gbit: \"100mbit\"";
+pub(super) const DELAYS: &str = "write a time of at most 10 s, such as \"5ms\" or \"500us\"";
+const LOSSES: &str = "write a percentage from 0% to 50%, such as \"0.1%\"";
 const EXAMPLE: &str = "link = { rate = \"100mbit\", delay = \"5ms\" }";
 
 /// Reads `link`. None if it is missing or invalid.
@@ -26,10 +29,10 @@ pub(super) fn link(fields: &Fields<'_, '_>) -> Option<Link> {
     let table = fields.members("link", "a table, such as { rate = \"100mbit\", delay = \"5ms\" }")?;
     let inner = fields.inner(table, fields.key_span("link"), &keys::LINK);
     let link = Link {
-        rate_bits_per_s: value(&inner, "rate", rate).map(Spanned::into_inner),
-        delay_ns: value(&inner, "delay", delay_ns).map_or(0, Spanned::into_inner),
-        jitter_ns: value(&inner, "jitter", delay_ns).map_or(0, Spanned::into_inner),
-        loss: value(&inner, "loss", loss).map_or(0.0, Spanned::into_inner),
+        rate_bits_per_s: value(&inner, "rate", RATES, rate),
+        delay_ns: value(&inner, "delay", DELAYS, delay_ns).unwrap_or(0),
+        jitter_ns: value(&inner, "jitter", DELAYS, delay_ns).unwrap_or(0),
+        loss: value(&inner, "loss", LOSSES, loss).unwrap_or(0.0),
         tunnel: tunnel(&inner),
     };
     if link.jitter_ns > link.delay_ns {
@@ -48,50 +51,41 @@ pub(super) fn link(fields: &Fields<'_, '_>) -> Option<Link> {
     Some(link)
 }
 
-/// Reads a text with a unit, and complains if `read` says what is wrong with it.
-pub(super) fn value<T>(
+/// Reads a text with a unit, and complains if `read` does not understand it.
+fn value<T>(
     fields: &Fields<'_, '_>,
     key: &str,
-    read: impl Fn(&str) -> Result<T, String>,
-) -> Option<Spanned<T>> {
+    expected: &str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Option<T> {
     let text = fields.text(key)?;
-    match read(text.get_ref()) {
-        Ok(value) => Some(Spanned::new(text.span(), value)),
-        Err(expected) => {
-            let title = format!("`{}` is not a {key} of a link", shown(text.get_ref()));
-            fields.complain(Complaint::new(text.span(), title, "this value").help(expected));
-            None
-        }
+    let value = read(text.get_ref());
+    if value.is_none() {
+        let title = format!("`{}` is not a {key} of a link", shown(text.get_ref()));
+        fields.complain(Complaint::new(text.span(), title, "this value").help(expected));
     }
+    value
 }
 
 /// Bits per second of a text such as `100mbit`.
-pub(super) fn rate(text: &str) -> Result<u64, String> {
-    let expected =
-        || "write a number and kbit, mbit or gbit, from 1mbit to 100gbit: rate = \"100mbit\"".to_owned();
+pub(super) fn rate(text: &str) -> Option<u64> {
     let lower = text.trim().to_ascii_lowercase();
-    let (number, factor) = UNITS
-        .iter()
-        .find_map(|(unit, factor)| Some((lower.strip_suffix(unit)?, *factor)))
-        .ok_or_else(expected)?;
-    let rate = number.trim().parse::<f64>().map_err(|_| expected())? * factor;
-    let range = LOWEST_RATE as f64..=HIGHEST_RATE as f64;
-    if range.contains(&rate) { Ok(rate.round() as u64) } else { Err(expected()) }
+    let (number, factor) =
+        UNITS.iter().find_map(|(unit, factor)| Some((lower.strip_suffix(unit)?, *factor)))?;
+    let rate = number.trim().parse::<f64>().ok()? * factor;
+    (LOWEST_RATE as f64..=HIGHEST_RATE as f64).contains(&rate).then(|| rate.round() as u64)
 }
 
 /// Nanoseconds of a text such as `5ms`.
-pub(super) fn delay_ns(text: &str) -> Result<u64, String> {
-    let time = duration(text).ok().filter(|time| *time <= LONGEST_DELAY);
-    let time = time.ok_or_else(|| "write a time of at most 10 s, such as \"5ms\" or \"500us\"".to_owned())?;
-    Ok(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+pub(super) fn delay_ns(text: &str) -> Option<u64> {
+    let time = duration(text).ok().filter(|time| *time <= LONGEST_DELAY)?;
+    u64::try_from(time.as_nanos()).ok()
 }
 
 /// The share of a text such as `0.1%`.
-fn loss(text: &str) -> Result<f64, String> {
-    let expected = || "write a percentage from 0% to 50%, such as \"0.1%\"".to_owned();
-    let percent = text.trim().strip_suffix('%').ok_or_else(expected)?;
-    let share = percent.trim().parse::<f64>().map_err(|_| expected())? / 100.0;
-    if (0.0..=MOST_LOSS).contains(&share) { Ok(share) } else { Err(expected()) }
+fn loss(text: &str) -> Option<f64> {
+    let share = text.trim().strip_suffix('%')?.trim().parse::<f64>().ok()? / 100.0;
+    (0.0..=MOST_LOSS).contains(&share).then_some(share)
 }
 
 fn tunnel(fields: &Fields<'_, '_>) -> Option<Tunnel> {
@@ -125,11 +119,11 @@ mod tests {
             ("nanmbit", None),
             ("mbit", None),
         ] {
-            assert_eq!(rate(text).ok(), expected, "{text}");
+            assert_eq!(rate(text), expected, "{text}");
         }
-        assert_eq!(delay_ns("5ms"), Ok(5_000_000));
-        assert!(delay_ns("5").is_err() && delay_ns("11s").is_err());
-        assert_eq!(loss("0.1%"), Ok(0.001));
-        assert!(["0.1", "51%", "-1%", "nan%"].iter().all(|text| loss(text).is_err()));
+        assert_eq!(delay_ns("5ms"), Some(5_000_000));
+        assert!(delay_ns("5").is_none() && delay_ns("11s").is_none());
+        assert_eq!(loss("0.1%"), Some(0.001));
+        assert!(["0.1", "51%", "-1%", "nan%"].iter().all(|text| loss(text).is_none()));
     }
 }

@@ -2,13 +2,14 @@
 
 use deadheat_record::{Axis, Experiment, Metric, Objective, Rung};
 use toml::Spanned;
-use toml::de::DeTable;
+use toml::de::DeValue;
 
 use super::complaint::Complaint;
 use super::contract::MOST_CONNECTIONS;
 use super::fields::{Fields, number};
 use super::keys;
 use super::limits::{LEAST_CPUS, MOST_CPUS};
+use super::link;
 use super::model::Sweep;
 use super::words::{nearest, one_of, shown};
 
@@ -92,83 +93,41 @@ pub(super) fn metrics(fields: &Fields<'_, '_>, shape: &Experiment) -> Vec<Metric
 /// An example for messages about an invalid sweep.
 const SWEEP: &str = "sweep = { connections = [1, 8, 64] }";
 
-/// Reads `sweep`, such as `{ connections = [1, 8, 64] }`.
+/// Reads `sweep`, such as `{ connections = [1, 8, 64] }` or `{ link.delay = ["1ms", "20ms"] }`.
 pub(super) fn sweep(fields: &Fields<'_, '_>) -> Option<Sweep> {
     let table = fields.members("sweep", "a table, such as { connections = [1, 8, 64] }")?;
-    // In TOML, `link.delay` is the key `delay` in a table `link`.
-    if table.contains_key("link") {
-        return sweep_of_links(fields, table);
-    }
     let inner = fields.inner(table, fields.key_span("sweep"), &keys::SWEEP);
-    let axes: Vec<Axis> = Axis::ALL.into_iter().filter(|axis| inner.get(axis.word()).is_some()).collect();
-    let &[axis] = axes.as_slice() else {
-        let found = if axes.is_empty() { "no setting here" } else { "more than one setting here" };
+    // In TOML, `link.delay` is the key `delay` in a table `link`.
+    let of_links = inner.table("link", &keys::SWEEP_OF_LINKS);
+    let settings = Axis::ALL.into_iter().filter_map(|axis| match axis.word().strip_prefix("link.") {
+        Some(key) => of_links.as_ref().map(|link| (axis, link, key)),
+        None => Some((axis, &inner, axis.word())),
+    });
+    let settings: Vec<_> = settings.filter(|(_, holder, key)| holder.get(key).is_some()).collect();
+    let &[(axis, holder, key)] = settings.as_slice() else {
+        let found = if settings.is_empty() { "no setting here" } else { "more than one setting here" };
         let complaint =
             Complaint::new(fields.key_span("sweep"), "a sweep must vary exactly one setting", found);
         fields
             .complain(complaint.help(format!("write {}, for example: {SWEEP}", one_of(keys::SWEEP.words()))));
         return None;
     };
-    let values = values(&inner, axis)?;
+    let values = values(holder, key, axis)?;
     // The setting that a sweep varies cannot also be set directly. For cores, this setting is `cpuset`.
-    let key = if axis == Axis::Cores { "cpuset" } else { axis.word() };
-    if fields.get(key).is_some() {
-        let title = format!("`{key}` cannot be combined with a sweep over {}", axis.word());
-        fields.complain(
-            Complaint::new(fields.key_span(key), title, "this has no effect").help("keep one of the two"),
-        );
-    }
-    Some(Sweep { axis, values })
-}
-
-/// Reads a sweep over a setting of the link, such as `{ link.delay = ["1ms", "20ms"] }`.
-fn sweep_of_links(fields: &Fields<'_, '_>, table: &DeTable<'_>) -> Option<Sweep> {
-    let example = "sweep = { link.delay = [\"1ms\", \"20ms\"] }";
-    let outer = fields.inner(table, fields.key_span("sweep"), &keys::SWEEP_OF_LINKS);
-    let inner_table = outer.members("link", "a table with `rate` or `delay`")?;
-    let inner = outer.inner(inner_table, outer.key_span("link"), &keys::LINK_SWEEP);
-    let axes: Vec<(&str, Axis)> = [("rate", Axis::LinkRate), ("delay", Axis::LinkDelay)]
-        .into_iter()
-        .filter(|(key, _)| inner.get(key).is_some())
-        .collect();
-    let &[(key, axis)] = axes.as_slice() else {
-        let complaint = Complaint::new(
-            fields.key_span("sweep"),
-            "a sweep must vary exactly one setting",
-            if axes.is_empty() { "no setting here" } else { "more than one setting here" },
-        );
-        fields.complain(complaint.help(format!("for example: {example}")));
-        return None;
-    };
-    let beside = fields.members("link", "a table").is_some_and(|link| link.contains_key(key));
-    if beside {
-        let title = format!("`link.{key}` cannot be combined with a sweep over link.{key}");
-        fields.complain(
-            Complaint::new(fields.key_span("link"), title, "this has no effect").help("keep one of the two"),
-        );
-    }
-    let mut values: Vec<f64> = Vec::new();
-    for text in inner.texts(key)? {
-        let read = match axis {
-            Axis::LinkRate => super::link::rate(text.get_ref()).map(|rate| rate as f64 / 1e6),
-            _ => super::link::delay_ns(text.get_ref()).map(|ns| ns as f64 / 1e6),
-        };
-        match read {
-            Err(expected) => {
-                let title = format!("`{}` is not a {key} of a link", shown(text.get_ref()));
-                fields.complain(Complaint::new(text.span(), title, "this value").help(expected));
-            }
-            Ok(value) if values.contains(&value) => {
-                let title = format!("the sweep has {} twice", shown(text.get_ref()));
-                fields.complain(Complaint::new(text.span(), title, "the second").help("list it once"));
-            }
-            Ok(value) => values.push(value),
+    let set = match axis {
+        Axis::Cores => fields.get("cpuset").map(|_| "cpuset"),
+        Axis::LinkRate | Axis::LinkDelay => {
+            let link = fields.get("link").and_then(|link| link.get_ref().as_table());
+            link.filter(|link| link.contains_key(key)).map(|_| "link")
         }
-    }
-    if values.len() < 2 {
-        let complaint =
-            Complaint::new(fields.key_span("sweep"), "a sweep needs at least two values", "found fewer");
-        fields.complain(complaint.help(format!("for example: {example}")));
+        Axis::Connections | Axis::Cpus => fields.get(key).map(|_| key),
+    };
+    if let Some(set) = set {
+        let twice = if set == "link" { axis.word() } else { set };
+        let title = format!("`{twice}` cannot be combined with a sweep over {}", axis.word());
+        fields.complain(
+            Complaint::new(fields.key_span(set), title, "this has no effect").help("keep one of the two"),
+        );
     }
     Some(Sweep { axis, values })
 }
@@ -199,29 +158,30 @@ pub(super) fn ladder(fields: &Fields<'_, '_>, shape: &Experiment) -> Option<Rung
 }
 
 /// Reads the values of a sweep, without duplicates.
-fn values(fields: &Fields<'_, '_>, axis: Axis) -> Option<Vec<f64>> {
-    let key = axis.word();
+fn values(fields: &Fields<'_, '_>, key: &str, axis: Axis) -> Option<Vec<f64>> {
     let (least, most) = match axis {
         Axis::Connections => (1.0, f64::from(MOST_CONNECTIONS)),
         Axis::Cores => (1.0, f64::from(MOST_CPUS)),
         Axis::Cpus => (LEAST_CPUS, f64::from(MOST_CPUS)),
-        Axis::LinkRate | Axis::LinkDelay => {
-            let complaint = Complaint::new(
-                fields.key_span(key),
-                format!("`{key}` is written without quotes"),
-                "this key",
-            );
-            fields.complain(complaint.help(format!("for example: sweep = {{ {key} = [...] }}")));
-            return None;
-        }
+        // The reader of a link knows the limits.
+        Axis::LinkRate | Axis::LinkDelay => (0.0, f64::INFINITY),
     };
-    let kind = if axis == Axis::Cpus { "numbers" } else { "whole numbers" };
-    let expected = format!("a list of {kind} from {least} to {most}");
+    let expected = match axis {
+        Axis::LinkRate => format!("a list of rates: {}", link::RATES),
+        Axis::LinkDelay => format!("a list of times: {}", link::DELAYS),
+        Axis::Cpus => format!("a list of numbers from {least} to {most}"),
+        Axis::Connections | Axis::Cores => format!("a list of whole numbers from {least} to {most}"),
+    };
+    let value = |item: &DeValue<'_>| match axis {
+        Axis::LinkRate => Some(link::rate(item.as_str()?)? as f64 / 1e6),
+        Axis::LinkDelay => Some(link::delay_ns(item.as_str()?)? as f64 / 1e6),
+        Axis::Cpus => number(item),
+        Axis::Connections | Axis::Cores => number(item).filter(|value| value.fract() == 0.0),
+    };
     let list = fields.items(key, &expected)?;
     let mut values: Vec<f64> = Vec::new();
     for item in *list.get_ref() {
-        let value = number(item.get_ref()).filter(|value| axis == Axis::Cpus || value.fract() == 0.0);
-        match value.filter(|value| (least..=most).contains(value)) {
+        match value(item.get_ref()).filter(|value| (least..=most).contains(value)) {
             None => fields.wrong(key, &expected, item),
             Some(value) if values.contains(&value) => {
                 let complaint =
