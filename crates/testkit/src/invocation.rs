@@ -12,6 +12,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::Value;
 
 use crate::kit::{Kit, MARK};
@@ -250,7 +253,7 @@ impl Running {
     /// output.
     pub fn wait(mut self) -> Outcome {
         let left = self.limit.saturating_sub(self.started.elapsed());
-        if !wait_until(left, || !self.is_running()) {
+        if !ends_within(&self.child, left) {
             let report = self.end();
             panic!("not over after {:?} and killed:\n{report}", self.limit);
         }
@@ -284,6 +287,26 @@ impl Drop for Running {
         if !self.over {
             let _ = self.child.kill();
             let _ = self.child.wait();
+        }
+    }
+}
+
+/// Sleeps until the process ends, for at most `limit`; false if it is still running then.
+fn ends_within(child: &Child, limit: Duration) -> bool {
+    let process = match pidfd_open(Pid::from_child(child), PidfdFlags::empty()) {
+        Ok(process) => process,
+        // Someone asked for its state after its end.
+        Err(Errno::SRCH) => return true,
+        Err(error) => panic!("a handle of a child: {error}"),
+    };
+    let deadline = Instant::now() + limit;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).expect("a limit that the system knows");
+        match poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&left)) {
+            Ok(ended) => return ended > 0,
+            Err(Errno::INTR) => {}
+            Err(error) => panic!("waiting for a child: {error}"),
         }
     }
 }

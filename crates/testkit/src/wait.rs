@@ -3,9 +3,13 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Checks `condition` every few milliseconds. Returns true once it holds, or false after `limit`.
+/// The longest pause between two looks at a condition. Many tests wait side by side: shorter pauses would cost the races their time.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+/// Checks `condition`, soon at first and then every 20 ms. Returns true once it holds, or false after `limit`.
 pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + limit;
+    let mut pause = Duration::from_millis(1);
     loop {
         if condition() {
             return true;
@@ -13,7 +17,8 @@ pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool 
         if Instant::now() >= deadline {
             return false;
         }
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
