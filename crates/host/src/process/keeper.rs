@@ -354,12 +354,20 @@ fn end_members(
     tree::signal(&members(), Signal::CONT);
     // The kernel gives the first process of a container no signal that it does not handle.
     let is_deaf = !asked
-        && container.is_some_and(|container| {
+        && container.as_ref().is_some_and(|container| {
             container.processes().first().is_some_and(|pid| !tree::handles(*pid, signal_of(&order.ending)))
         });
     let grace_ms = if is_deaf { 0 } else { order.grace_ms };
     wait_until_empty(members, Duration::from_millis(grace_ms));
-    let (start, mut killed) = (Instant::now(), false);
+    let mut killed = false;
+    if let Some(container) = container {
+        let running = container.processes();
+        killed = !running.is_empty();
+        tree::signal(&running, Signal::KILL);
+        // An engine that is killed while it removes a container leaves the container's network behind.
+        wait_until_empty(members, KILL_PATIENCE);
+    }
+    let start = Instant::now();
     loop {
         reap();
         let left = members();
