@@ -251,12 +251,11 @@ def end():
         process.wait()
     time.sleep(1)
     for i in NODES:
-        for group in GROUPS:
-            folder = pathlib.Path(f"/sys/fs/cgroup/{group}/dhk{i}")
-            for below in sorted(folder.rglob("*/"), reverse=True) if folder.exists() else []:
+        # Also where the container runtime made one beside those of version 1.
+        for folder in pathlib.Path("/sys/fs/cgroup").glob(f"*/dhk{i}"):
+            for below in sorted(folder.rglob("*/"), reverse=True):
                 below.rmdir()
-            if folder.exists():
-                folder.rmdir()
+            folder.rmdir()
     spaces = subprocess.run(["ip", "netns"], capture_output=True, text=True).stdout
     for line in spaces.splitlines():
         if line.startswith("dhk-"):
