@@ -113,7 +113,7 @@ pub fn exchange_tls(
     let budget = Budget { timeout, end: Instant::now() + timeout };
     let mut stream = Stream::connect(address, tls, &budget)?;
     let written = match stream.send(request, &budget) {
-        Err(late @ ExchangeError::Timeout(_)) => return Err(late),
+        Err(late @ ExchangeError::Timeout(_)) => return Err(stream.in_the_handshake(late)),
         written => written,
     };
     // A server may answer and close without reading the whole request. Prefer its answer to the broken pipe.
@@ -123,11 +123,8 @@ pub fn exchange_tls(
     };
     match (written, answer) {
         (_, Ok(answer)) => Ok(answer),
-        (Ok(()), Err(ExchangeError::Timeout(timeout))) if stream.transport.is_handshaking() => {
-            Err(ExchangeError::Handshake(timeout))
-        }
         (Err(error), Err(_)) => Err(error),
-        (Ok(()), Err(error)) => Err(error),
+        (Ok(()), Err(error)) => Err(stream.in_the_handshake(error)),
     }
 }
 
@@ -172,6 +169,16 @@ impl Stream {
         let socket = Socket::connect(address, budget)?;
         let transport = Transport::new(tls)?;
         Ok(Stream { socket, transport, wire: Vec::new(), closed: false, is_alert: None })
+    }
+
+    /// A timeout before the end of the handshake is one of the handshake.
+    fn in_the_handshake(&self, error: ExchangeError) -> ExchangeError {
+        match error {
+            ExchangeError::Timeout(timeout) if self.transport.is_handshaking() => {
+                ExchangeError::Handshake(timeout)
+            }
+            error => error,
+        }
     }
 
     /// Sends plain bytes, and any bytes that wait to be sent. Under TLS the plain bytes wait until the server has done
