@@ -382,7 +382,9 @@ fn a_race_does_not_end_at_a_look_while_a_contender_climbs() {
 #[test]
 fn a_sweep_is_raced_point_by_point_and_shown_in_one_table() {
     let (kit, _turn) = (kit(), turn());
-    let (one, other) = (server_line(&["--json"]), server_line(&["--json", "--spin-us", "2000"]));
+    // Both compute, so that what a request costs hardly depends on what else the machine does.
+    let of = |spin_us: &str| server_line(&["--json", "--spin-us", spin_us]);
+    let (one, other) = (of("400"), of("2000"));
     kit.file(
         "study.toml",
         format!(
