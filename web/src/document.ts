@@ -137,12 +137,16 @@ export interface Traffic { zipf?: Maybe<number>; stages?: Maybe<string>; cold?: 
 /** What each contender is held to. */
 export interface Limits { cpus?: Maybe<number>; cpuset?: number[]; memory_bytes?: Maybe<number> }
 
+/** The network that deadheat makes between load and contenders. Each applies in each direction. */
+export interface Link { rate_bits_per_s?: Maybe<number>; delay_ns: number; jitter_ns: number; loss: number; tunnel?: Maybe<"wireguard"> }
+
 export interface ScenarioPlan {
   name: string;
   shape: Shape;
   requests: { probe: string; weight: number }[];
   limits?: Limits;
   traffic?: Traffic;
+  link?: Maybe<Link>;
   slices?: Maybe<{ slice_ns: number; rounds: number }>;
 }
 
@@ -182,6 +186,11 @@ export interface RaceRecord {
   anew: [string, number, string][];
   resumed_unix_ms: number[];
   done: boolean;
+  /** What was measured of the scenarios' links. Pairs are: towards the contenders, and back. */
+  links?: {
+    scenario: string; round_trip_ns: number; plain_round_trip_ns: number; rate_bits_per_s?: Maybe<[number, number]>;
+    sent: [number, number]; lost: [number, number]; tunnel?: Maybe<string>;
+  }[];
 }
 
 export interface RaceDocument {

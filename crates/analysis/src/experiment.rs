@@ -2,7 +2,7 @@
 //!
 //! Owns the sentences. They contain the names of measures unescaped: renderers escape them.
 
-use deadheat_record::{Experiment, Link, ScenarioPlan, Tunnel};
+use deadheat_record::{Experiment, Link, LinkReading, ScenarioPlan, Tunnel};
 
 use crate::number::{quantile, three_digits, time_ns, whole};
 
@@ -30,6 +30,23 @@ pub fn link(link: &Link) -> String {
     let tunnel = link.tunnel.map(|Tunnel::Wireguard| "WireGuard".to_owned());
     let parts: Vec<String> = [rate, delay, loss, tunnel].into_iter().flatten().collect();
     format!("link: {}", if parts.is_empty() { "without limits".to_owned() } else { parts.join(", ") })
+}
+
+/// What was measured of a link, in words: `round trip 10.1 ms, 99.9 Mbit/s to the contenders and 100 Mbit/s back, 3 of 4,000 and 5 of 4,000
+/// packets lost`.
+pub fn measured(reading: &LinkReading) -> String {
+    let mbit = |rate: u64| format!("{} Mbit/s", three_digits(rate as f64 / 1e6));
+    let rate = reading
+        .rate_bits_per_s
+        .map(|(there, back)| format!("{} to the contenders and {} back", mbit(there), mbit(back)));
+    let lost = |of: u64, lost: u64| format!("{} of {}", whole(lost), whole(of));
+    let loss = (reading.lost != (0, 0)).then(|| {
+        let (sent, gone) = (reading.sent, reading.lost);
+        format!("{} and {} packets lost", lost(sent.0, gone.0), lost(sent.1, gone.1))
+    });
+    let trip = format!("round trip {}", time_ns(reading.round_trip_ns as f64));
+    let tunnel = reading.tunnel.as_ref().map(|program| format!("encrypted by {program}"));
+    [Some(trip), rate, loss, tunnel].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn milliseconds(ns: u64) -> String {
@@ -69,5 +86,32 @@ pub fn without_connections(experiment: &Experiment) -> String {
         Experiment::Measure { measure } => {
             format!("{measure} as each measures it itself, a fresh process each time")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_tells_what_was_measured_of_it() {
+        let mut reading = LinkReading {
+            plain_round_trip_ns: 30_000,
+            round_trip_ns: 10_100_000,
+            round_trips: 100,
+            rate_bits_per_s: None,
+            sent: (4_000, 4_000),
+            lost: (0, 0),
+            tunnel: None,
+        };
+        assert_eq!(measured(&reading), "round trip 10.1 ms");
+        reading.rate_bits_per_s = Some((99_900_000, 100_000_000));
+        reading.lost = (3, 0);
+        reading.tunnel = Some("wireguard-go 0.0.2".to_owned());
+        assert_eq!(
+            measured(&reading),
+            "round trip 10.1 ms, 99.9 Mbit/s to the contenders and 100 Mbit/s back, 3 of 4,000 and 0 of 4,000 packets lost, \
+             encrypted by wireguard-go 0.0.2"
+        );
     }
 }

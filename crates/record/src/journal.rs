@@ -526,6 +526,11 @@ impl Record {
         self.epochs.iter().filter(move |epoch| epoch.scenario == scenario)
     }
 
+    /// What was measured of a scenario's link before the last epochs; none without a link.
+    pub fn link_of(&self, scenario: &str) -> Option<&ScenarioLink> {
+        self.links.iter().rfind(|one| one.scenario == scenario)
+    }
+
     /// The warm-up of a scenario in nanoseconds: the one that its pilot found, or the later one with which it started again.
     pub fn warmup_ns(&self, scenario: &str) -> Option<u64> {
         let anew =

@@ -3,8 +3,8 @@
 use crate::fixture::{Race, Racer, difference, from_load_hosts, joined};
 use deadheat_analysis::Report;
 use deadheat_record::{
-    Axis, End, Experiment, ExternalReading, Finding, Function, Metric, Objective, PeakEnd, PeakSeen,
-    ProfilePass, ProfileUsage, Record, Rung, Stacks, SweepPoint, VerdictWord,
+    Axis, End, Experiment, ExternalReading, Finding, Function, Link, LinkReading, Metric, Objective, PeakEnd,
+    PeakSeen, ProfilePass, ProfileUsage, Record, Rung, ScenarioLink, Stacks, SweepPoint, Tunnel, VerdictWord,
 };
 use deadheat_report::{Style, html, markdown, terminal};
 
@@ -54,6 +54,36 @@ fn seven() -> Race {
 fn apart(a: f64, b: f64, noise: f64, epochs: usize, end: End) -> Race {
     let racers = vec![Racer::new("main", a), Racer::new("branch", b)];
     Race { noise: (noise, 0.02), epochs, end: Some(end), ..Race::of(racers) }
+}
+
+#[test]
+fn a_link_with_what_was_measured_of_it() {
+    let mut record = two().record();
+    let scenario = &mut record.plan.scenarios[0];
+    scenario.link = Some(Link {
+        rate_bits_per_s: Some(100_000_000),
+        delay_ns: 5_000_000,
+        jitter_ns: 1_000_000,
+        loss: 0.001,
+        tunnel: Some(Tunnel::Wireguard),
+    });
+    let reading = LinkReading {
+        plain_round_trip_ns: 62_000,
+        round_trip_ns: 10_100_000,
+        round_trips: 100,
+        rate_bits_per_s: Some((99_950_000, 99_970_000)),
+        sent: (4_000, 4_000),
+        lost: (3, 5),
+        tunnel: Some("wireguard-go 0.0.20230223".to_owned()),
+    };
+    let of_another = ScenarioLink { scenario: "other".to_owned(), unix_ms: 2, reading: reading.clone() };
+    let of_this = ScenarioLink { scenario: scenario.name.clone(), unix_ms: 1, reading };
+    record.links = vec![of_this, of_another];
+    insta::assert_snapshot!(both(&record));
+    let markdown = markdown(&Report::of(&record).unwrap());
+    let sentence = "The link, measured before the race: round trip 10.1 ms, 100 Mbit/s to the contenders and 100 Mbit/s back, \
+                    3 of 4,000 and 5 of 4,000 packets lost, encrypted by wireguard-go 0.0.20230223.";
+    assert_eq!(markdown.matches(sentence).count(), 1, "{markdown}");
 }
 
 #[test]

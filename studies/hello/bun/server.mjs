@@ -15,7 +15,7 @@ function respond(request) {
 }
 
 Bun.serve({
-  hostname: "127.0.0.1",
+  hostname: process.env.HOST ?? "127.0.0.1",
   port: Number(process.env.PORT),
   reusePort: isWorker,
   tls: CERT && KEY ? { cert: Bun.file(CERT), key: Bun.file(KEY) } : undefined,

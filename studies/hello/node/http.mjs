@@ -7,7 +7,7 @@ import { answer } from "../shared/answer.mjs";
 
 const { CERT, KEY } = process.env;
 
-/** Serves on 127.0.0.1:PORT, with TLS when CERT and KEY name files; `opened` is waited for before the first answer. No timeouts: contenders are frozen at times. */
+/** Serves on HOST:PORT, with TLS when CERT and KEY name files; `opened` is waited for before the first answer. No timeouts: contenders are frozen at times. */
 export function serve(opened) {
   let waiting = opened !== undefined;
   opened?.then(() => (waiting = false));
@@ -28,5 +28,5 @@ export function serve(opened) {
   server.headersTimeout = 0;
   server.requestTimeout = 0;
   server.timeout = 0;
-  server.listen({ host: "127.0.0.1", port: Number(process.env.PORT), backlog: 4096 });
+  server.listen({ host: process.env.HOST ?? "127.0.0.1", port: Number(process.env.PORT), backlog: 4096 });
 }

@@ -5,7 +5,7 @@ import { h, plain, unique } from "../dom";
 import { bytes, date, moment, percent, timeNs, whole } from "../format";
 import { copyText, download } from "../saving";
 import { behind, tableElement } from "../table";
-import { loadHosts } from "./load-hosts";
+import { links, loadHosts } from "./load-hosts";
 import { planned } from "./planned";
 
 export function parity(context: Context): HTMLElement | null {
@@ -104,6 +104,7 @@ export function machine(context: Context): HTMLElement | null {
       ["cores of contenders", cores(pinning.server_cpus)],
       ["cores of the generator", cores(pinning.load_cpus)],
     ], "method"),
+    ...links(context),
     ...loadHosts(context),
     order(context));
 }

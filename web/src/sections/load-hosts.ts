@@ -1,8 +1,8 @@
-// The machines that the load of each scenario came from, and the network to them.
+// The network between load and contenders: links that deadheat made, and the machines that the load came from.
 import type { Context } from "../context";
 import type { LoadHosts, MachineReadings } from "../document";
 import { h, plain, unique } from "../dom";
-import { bytes, percent, timeNs, whole } from "../format";
+import { bytes, percent, three, timeNs, whole } from "../format";
 import { behind, tableElement, type Cell } from "../table";
 
 type Number = number | null | undefined;
@@ -50,4 +50,20 @@ function together({ start_skew_p99_ns: skew, link, duty }: LoadHosts): string {
     link == null ? null : `At most ${percent(link.share)} of the network's bandwidth of ${bytes(link.bandwidth_bytes_per_s)}/s was used.`,
     duty == null ? null : `Contenders were loaded for ${percent(duty)} of the time for which they ran.`,
   ].filter(Boolean).join(" ");
+}
+
+/** What was measured of the links before contenders were asked over them; nothing without links. */
+export function links(context: Context): HTMLElement[] {
+  const all = context.document.record.links ?? [];
+  if (all.length === 0) return [];
+  const rate = (bits: number | undefined): Cell => cell(bits, (value) => `${three(value / 1e6)} Mbit/s`);
+  const lost = (count: number, sent: number): Cell => ({ text: `${whole(count)} of ${whole(sent)}`, value: count / Math.max(sent, 1) });
+  return [tableElement({
+    caption: "The links, measured before the race",
+    columns: ["scenario", "#round trip", "#without the link's delay", "#rate to the contenders", "#rate back", "#lost on the way there", "#lost back", "encrypted by"],
+    rows: all.map((one) => [
+      one.scenario, cell(one.round_trip_ns, timeNs), cell(one.plain_round_trip_ns, timeNs), rate(one.rate_bits_per_s?.[0]), rate(one.rate_bits_per_s?.[1]),
+      lost(one.lost[0], one.sent[0]), lost(one.lost[1], one.sent[1]), one.tunnel ?? "–",
+    ]),
+  }, "links")];
 }

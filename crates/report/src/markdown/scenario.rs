@@ -14,7 +14,7 @@ use crate::comparison::{code, text};
 use crate::load_hosts;
 use crate::terminal::{behind, over};
 use crate::transport;
-use deadheat_analysis::experiment::{of_scenario, sentence};
+use deadheat_analysis::experiment::{measured, of_scenario, sentence};
 
 pub(super) fn section(report: &Report, scenario: &ScenarioResult) -> String {
     let planned = report.record.plan.scenario(&scenario.name);
@@ -50,7 +50,15 @@ pub(super) fn section(report: &Report, scenario: &ScenarioResult) -> String {
     }
     let seen: Vec<_> = scenario.collectors.iter().map(|one| (String::new(), one)).collect();
     let hosts = scenario.load_hosts.as_ref().map_or_else(String::new, machines);
-    out + &collectors(&seen, "") + &profile::section(scenario) + &hosts + &findings(&scenario.findings)
+    let link = report.record.link_of(&scenario.name);
+    let link = link.map_or_else(String::new, |one| {
+        format!("\nThe link, measured before the race: {}.\n", text(&measured(&one.reading)))
+    });
+    out + &collectors(&seen, "")
+        + &profile::section(scenario)
+        + &link
+        + &hosts
+        + &findings(&scenario.findings)
 }
 
 /// The machines of a load from load hosts, with the columns that are known of at least one of them.

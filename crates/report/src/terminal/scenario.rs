@@ -15,7 +15,7 @@ use crate::load_hosts;
 use crate::style::{Style, Tone};
 use crate::text::plain;
 use crate::transport;
-use deadheat_analysis::experiment::{of_scenario, sentence};
+use deadheat_analysis::experiment::{measured, of_scenario, sentence};
 
 /// Minimum width at which the interval is also drawn.
 const DRAWN_FROM: usize = 100;
@@ -52,17 +52,24 @@ pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -
         lines.extend(collector::lines(&collectors, "", style));
     }
     lines.extend(profile::lines(scenario, style));
-    if let Some(hosts) = &scenario.load_hosts {
+    let network = network(report, scenario);
+    if !network.is_empty() {
         lines.push(String::new());
-        let told = [load_hosts::who(hosts), load_hosts::together(hosts)];
-        let told = told.iter().filter(|text| !text.is_empty());
-        lines.extend(told.flat_map(|text| indented(&style.spell(&plain(text)), 2, Tone::Quiet, style)));
+        let told = network.iter().map(|text| style.spell(&plain(text)));
+        lines.extend(told.flat_map(|text| indented(&text, 2, Tone::Quiet, style)));
     }
     if !scenario.findings.is_empty() {
         lines.push(String::new());
         lines.extend(findings::lines(&scenario.findings, style));
     }
     lines
+}
+
+/// What was read of the network between load and contenders; nothing where there is only the loopback.
+fn network(report: &Report, scenario: &ScenarioResult) -> Vec<String> {
+    let link = report.record.link_of(&scenario.name).map(|link| format!("link: {}", measured(&link.reading)));
+    let hosts = scenario.load_hosts.iter().flat_map(|of| [load_hosts::who(of), load_hosts::together(of)]);
+    link.into_iter().chain(hosts).filter(|text| !text.is_empty()).collect()
 }
 
 fn about(report: &Report, scenario: &ScenarioResult) -> String {
