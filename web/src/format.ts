@@ -1,5 +1,5 @@
 // Numbers as they are read: three significant digits, thousands apart, a unit. The same rules as in the terminal.
-import type { Limits, Link, Maybe, Result, Traffic } from "./document";
+import type { Limits, Maybe, Result, Traffic } from "./document";
 
 const grouped = (digits: string): string => {
   const [whole = "", fraction] = digits.split(".");
@@ -42,19 +42,6 @@ export const quantileName = (q: number): string => `p${Number((q * 100).toFixed(
 export function trafficText({ zipf, stages, cold, tls, replay }: Traffic = {}): string {
   const words = [tls && "over TLS", zipf != null && `popularity by Zipf's law, exponent ${zipf}`, stages && `rate in stages: ${stages}`, cold && "nothing is warmed up", replay === "random" && "recorded requests in random order"];
   return words.filter(Boolean).join(", ");
-}
-
-/** The network that deadheat makes between load and contenders, as in the terminal. */
-export function linkText(link: Maybe<Link> | undefined): string {
-  if (!link) return "";
-  const ms = (ns: number): string => `${Number((ns / 1e6).toFixed(6))} ms`;
-  const words = [
-    link.rate_bits_per_s != null && `${Number((link.rate_bits_per_s / 1e6).toFixed(6))} Mbit/s`,
-    link.delay_ns > 0 && `${ms(link.delay_ns)}${link.jitter_ns > 0 ? ` ± ${ms(link.jitter_ns)}` : ""} each way`,
-    link.loss > 0 && `${Number((link.loss * 100).toFixed(6))} % lost`,
-    link.tunnel === "wireguard" && "WireGuard",
-  ].filter(Boolean);
-  return `link: ${words.length > 0 ? words.join(", ") : "without limits"}`;
 }
 
 /** What each contender is held to. */

@@ -79,7 +79,7 @@ describe("what numbers rest on", () => {
         "json", "closed load, 64 connections", `75 % ${item}, 25 % GET /search?q=0 and 2 more paths`, "popularity by Zipf's law, exponent 1.1",
         "0.5 cores of CPU time, core 0 alone, 256 MiB of memory", "6 of 100 ms",
       ],
-      ["cold-start", "20 fresh starts of each, by turns", item, "–", "nothing", "one"],
+      ["cold-start", "each contender started 20 times, in turn", item, "–", "nothing", "one"],
       ["serialize", "serialize as each measures it itself, a fresh process each time", item, "–", "nothing", "one"],
     ]);
     assert.match(await page.textContent('[data-scenario="json"] .facts'), /Zipf's law, exponent 1\.1 · limited to 0\.5 cores of CPU time, core 0 alone, 256 MiB of memory · 6 epochs/);

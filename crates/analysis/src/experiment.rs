@@ -4,7 +4,7 @@
 
 use deadheat_record::{Experiment, Link, LinkReading, ScenarioPlan, Tunnel};
 
-use crate::number::{quantile, three_digits, time_ns, whole};
+use crate::number::{mbit, quantile, three_digits, time_ns, whole};
 
 /// The arrivals of an open load whose requests are evenly spaced.
 const CONSTANT: &str = ", constant";
@@ -35,14 +35,13 @@ pub fn link(link: &Link) -> String {
 /// What was measured of a link, in words: `round trip 10.1 ms, 99.9 Mbit/s to the contenders and 100 Mbit/s back, 3 of 4,000 and 5 of 4,000
 /// packets lost`.
 pub fn measured(reading: &LinkReading) -> String {
-    let mbit = |rate: u64| format!("{} Mbit/s", three_digits(rate as f64 / 1e6));
-    let rate = reading
-        .rate_bits_per_s
-        .map(|(there, back)| format!("{} to the contenders and {} back", mbit(there), mbit(back)));
-    let lost = |of: u64, lost: u64| format!("{} of {}", whole(lost), whole(of));
+    let rate = reading.rate_bits_per_s.map(|(there, back)| {
+        format!("{} Mbit/s to the contenders and {} Mbit/s back", mbit(there), mbit(back))
+    });
     let loss = (reading.lost != (0, 0)).then(|| {
-        let (sent, gone) = (reading.sent, reading.lost);
-        format!("{} and {} packets lost", lost(sent.0, gone.0), lost(sent.1, gone.1))
+        let [there, back] = [(reading.lost.0, reading.sent.0), (reading.lost.1, reading.sent.1)]
+            .map(|(lost, sent)| format!("{} of {}", whole(lost), whole(sent)));
+        format!("{there} and {back} packets lost")
     });
     let trip = format!("round trip {}", time_ns(reading.round_trip_ns as f64));
     let tunnel = reading.tunnel.as_ref().map(|program| format!("encrypted by {program}"));
@@ -82,36 +81,9 @@ pub fn without_connections(experiment: &Experiment) -> String {
             let (what, limit) = (quantile(objective.quantile), time_ns(objective.limit_ns as f64));
             format!("peak rate with {what} under {limit}")
         }
-        Experiment::Starts { starts } => format!("{starts} fresh starts of each, by turns"),
+        Experiment::Starts { starts } => format!("each contender started {starts} times, in turn"),
         Experiment::Measure { measure } => {
             format!("{measure} as each measures it itself, a fresh process each time")
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_link_tells_what_was_measured_of_it() {
-        let mut reading = LinkReading {
-            plain_round_trip_ns: 30_000,
-            round_trip_ns: 10_100_000,
-            round_trips: 100,
-            rate_bits_per_s: None,
-            sent: (4_000, 4_000),
-            lost: (0, 0),
-            tunnel: None,
-        };
-        assert_eq!(measured(&reading), "round trip 10.1 ms");
-        reading.rate_bits_per_s = Some((99_900_000, 100_000_000));
-        reading.lost = (3, 0);
-        reading.tunnel = Some("wireguard-go 0.0.2".to_owned());
-        assert_eq!(
-            measured(&reading),
-            "round trip 10.1 ms, 99.9 Mbit/s to the contenders and 100 Mbit/s back, 3 of 4,000 and 0 of 4,000 packets lost, \
-             encrypted by wireguard-go 0.0.2"
-        );
     }
 }

@@ -15,6 +15,11 @@ pub fn three_digits(value: f64) -> String {
     grouped(&format!("{rounded:.decimals$}"))
 }
 
+/// Bits per second as megabits per second, without the unit: `99.9`.
+pub fn mbit(bits_per_s: u64) -> String {
+    three_digits(bits_per_s as f64 / 1e6)
+}
+
 /// Formats the average frequency of something that may be rare: three significant digits, but at most three decimals. `5.00`, `0.017`, `under
 /// 0.001`.
 pub fn seldom(value: f64) -> String {

@@ -136,6 +136,9 @@ pub(crate) struct RaceFlags {
     pub(crate) fail_if: Vec<FailIf>,
     #[command(flatten)]
     pub(crate) hosts: RaceHostFlags,
+    /// Run everything on this machine, also if the study names others
+    #[arg(long, help_heading = "Other machines", conflicts_with_all = ["server_host", "load_host"])]
+    pub(crate) here: bool,
     /// The controlling side has sent the race to this machine
     #[arg(long, value_name = "JSON", value_parser = Controlled::parse, hide = true)]
     pub(crate) controlled: Option<Controlled>,
@@ -239,6 +242,9 @@ pub(crate) struct CheckFlags {
     pub(crate) ready_timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) hosts: RaceHostFlags,
+    /// Run everything on this machine, also if the study names others
+    #[arg(long, help_heading = "Other machines", conflicts_with_all = ["server_host", "load_host"])]
+    pub(crate) here: bool,
 }
 
 impl CheckFlags {

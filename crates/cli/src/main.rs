@@ -11,6 +11,7 @@ mod interrupt;
 mod live;
 mod load;
 mod server_host;
+mod study_hosts;
 mod trouble;
 
 use std::ffi::OsString;
@@ -31,7 +32,11 @@ fn main() -> ExitCode {
     if arguments.get(1).is_some_and(|first| first == UNDER_AGENT) {
         return ExitCode::from(run_under_agent(&arguments, &mut console));
     }
-    ExitCode::from(run(&arguments, &mut console))
+    let status = match study_hosts::typed_for(arguments, &console) {
+        Ok(arguments) => run(&arguments, &mut console),
+        Err(failure) => console.failure(&failure),
+    };
+    ExitCode::from(status)
 }
 
 /// Runs the program for an agent that has started it on this machine. It ends with the agent.

@@ -144,7 +144,7 @@ impl<'p> Walk<'p> {
         }
         let outcome: Outcome = self.shell(&line).limit(Duration::from_secs(150)).run();
         let status = outcome.status().unwrap_or(-1);
-        assert!(allowed.contains(&status), "{place}: status {status}, not {allowed:?}\n{outcome}");
+        assert!(allowed.contains(&status), "{place}: not {allowed:?}, but {outcome}");
         let output = format!("{}\n{}", outcome.stdout, outcome.stderr);
         if let Some(line) = missing(&example.shown, &output) {
             panic!("{place}: it does not say\n{line}\n{outcome}");

@@ -94,6 +94,29 @@ fn files_say_what_they_own_and_none_but_a_few_is_unsafe() {
     }
 }
 
+/// Examples in comments are tests, except in crates that say that they have none.
+#[test]
+fn no_example_in_a_comment_goes_untested() {
+    let mut silent = 0;
+    for name in allowed().keys() {
+        let folder = root().join("crates").join(name);
+        let manifest: toml::Table = fs::read_to_string(folder.join("Cargo.toml")).unwrap().parse().unwrap();
+        let tested = manifest.get("lib").and_then(|lib| lib.get("doctest")?.as_bool());
+        if tested != Some(false) {
+            continue;
+        }
+        silent += 1;
+        for path in sources().iter().filter(|path| path.starts_with(folder.join("src"))) {
+            let text = fs::read_to_string(path).unwrap();
+            let comments = text.lines().map(str::trim_start);
+            let fences = comments.filter(|line| line.starts_with("/// ```") || line.starts_with("//! ```"));
+            let untested = fences.step_by(2).find(|fence| !fence.ends_with("```text"));
+            assert_eq!(untested, None, "{}: remove `doctest = false` from its Cargo.toml", path.display());
+        }
+    }
+    assert!(silent > 0);
+}
+
 #[test]
 fn the_readme_names_only_commands_that_there_are() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();

@@ -392,11 +392,16 @@ fn control_servers_and_load_are_three_machines() {
     let (bed, kit, _turn) = (bed_or_skip!(2), kit(), turn());
     study(&kit);
     let address = bed.host(1).address().to_string();
-    let hosts =
-        ["--server-host", "ssh://root@h1", "--load-host", "ssh://root@h2", "--server-address", &address];
-    let race =
-        kit.deadheat_inside(&bed, ["race", "mine"]).args(hosts).args(SHORT_RACE).args(LETS_CORES_SLEEP);
+    let hosts = format!(
+        "[[host]]\nssh = \"ssh://root@h1\"\nruns = \"contenders\"\naddress = \"{address}\"\n\n\
+         [[host]]\nssh = \"ssh://root@h2\"\nruns = \"load\"\n"
+    );
+    let file = kit.path().join("mine/study.toml");
+    fs::write(&file, fs::read_to_string(&file).unwrap() + "\n" + &hosts).unwrap();
+    let race = kit.deadheat_inside(&bed, ["race", "mine"]).args(SHORT_RACE).args(LETS_CORES_SLEEP);
     let outcome = race.json_to("race.json").run();
+    outcome
+        .assert_stderr_has("options from the study: --load-host=ssh://root@h2 --server-host=ssh://root@h1");
     let json = outcome.json();
     assert_measured(&outcome, &json);
     let gone = || bed.hosts().iter().all(|host| ours_on(host).is_empty());

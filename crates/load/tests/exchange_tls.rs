@@ -113,7 +113,7 @@ fn failures_of_tls_are_told_as_such() {
 fn a_handshake_that_never_comes_is_no_late_answer() {
     let any = TlsSettings::new("localhost", TlsTrust::Insecure).unwrap();
     let deaf = crate::kit::Server::start(|_, _| true);
-    let failure = ask(deaf.address, Some(&any), 500).unwrap_err();
+    let failure = ask(deaf.address, Some(&any), 50).unwrap_err();
     assert!(matches!(failure, ExchangeError::Handshake(_)), "{failure}");
     let slow = TlsServer::start(|stream| drop(stream.read(&mut [0; 1])));
     let failure = slow.ask("localhost", 1000).unwrap_err();

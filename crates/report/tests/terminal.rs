@@ -84,6 +84,10 @@ fn a_link_with_what_was_measured_of_it() {
     let sentence = "The link, measured before the race: round trip 10.1 ms, 100 Mbit/s to the contenders and 100 Mbit/s back, \
                     3 of 4,000 and 5 of 4,000 packets lost, encrypted by wireguard-go 0.0.20230223.";
     assert_eq!(markdown.matches(sentence).count(), 1, "{markdown}");
+    let only_delayed = &mut record.links[0].reading;
+    (only_delayed.rate_bits_per_s, only_delayed.lost, only_delayed.tunnel) = (None, (0, 0), None);
+    let text = terminal::render(&Report::of(&record).unwrap(), &WIDE);
+    assert!(text.contains("the link, measured before the race: round trip 10.1 ms\n"), "{text}");
 }
 
 #[test]

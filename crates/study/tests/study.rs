@@ -51,6 +51,7 @@ mistakes!(
     either_or,
     empty,
     escapes,
+    hosts,
     key_twice,
     links,
     metrics,
@@ -286,4 +287,30 @@ fn a_file_that_is_not_there_is_named() {
         "error: cannot read studies/none: No such file or directory (os error 2)\n  \
          a study is a folder with a study.toml, or that file itself"
     );
+}
+
+#[test]
+fn a_container_is_built_after_what_its_image_contains() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[[contender]]\nname = \"one\"\ncontainerfile = \"study.toml\"\nengine = \"podman\"\nbuild = \"echo made > root # once\"\n\
+                [[contender]]\nname = \"other\"\ncommand = \"server\"\n[[probe]]\npath = \"/\"\n";
+    fs::write(folder.path().join("study.toml"), text).unwrap();
+    let study = loaded(folder.path());
+    let build = study.contenders[0].build.as_ref().unwrap().get_ref();
+    // What stands in for the engine copies what it finds.
+    let engine = "podman() { cp root image; }\n";
+    let built = |build: &str| {
+        let line = format!("{engine}{build}");
+        std::process::Command::new("sh")
+            .args(["-c", &line])
+            .current_dir(folder.path())
+            .status()
+            .unwrap()
+            .success()
+    };
+    assert!(built(build));
+    assert_eq!(fs::read_to_string(folder.path().join("image")).unwrap(), "made\n");
+    fs::remove_file(folder.path().join("image")).unwrap();
+    assert!(!built(&build.replace("echo made", "false")), "{build}");
+    assert!(!folder.path().join("image").exists(), "no image of a build that failed");
 }

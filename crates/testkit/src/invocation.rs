@@ -398,8 +398,11 @@ impl Outcome {
 impl fmt::Display for Outcome {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words: Vec<_> = self.words.iter().map(|word| word.to_string_lossy()).collect();
+        // What went wrong comes first: many a log shows only the first line of a failure.
+        let tells = |line: &&str| line.contains("error") || line.contains("out of the race");
+        let error = self.stderr.lines().find(tells).unwrap_or_default();
+        writeln!(out, "{} after {:.3} s: {error}", self.exit, self.elapsed.as_secs_f64())?;
         writeln!(out, "command: {words:?}")?;
-        writeln!(out, "{} after {:.3} s", self.exit, self.elapsed.as_secs_f64())?;
         writeln!(out, "--- standard output\n{}", self.stdout.trim_end())?;
         write!(out, "--- standard error\n{}\n---", self.stderr.trim_end())
     }

@@ -60,7 +60,7 @@ export function links(context: Context): HTMLElement[] {
   const lost = (count: number, sent: number): Cell => ({ text: `${whole(count)} of ${whole(sent)}`, value: count / Math.max(sent, 1) });
   return [tableElement({
     caption: "The links, measured before the race",
-    columns: ["scenario", "#round trip", "#without the link's delay", "#rate to the contenders", "#rate back", "#lost on the way there", "#lost back", "encrypted by"],
+    columns: ["scenario", "#round trip", "#the same without limits", "#rate to the contenders", "#rate back", "#lost to the contenders", "#lost back", "encrypted by"],
     rows: all.map((one) => [
       one.scenario, cell(one.round_trip_ns, timeNs), cell(one.plain_round_trip_ns, timeNs), rate(one.rate_bits_per_s?.[0]), rate(one.rate_bits_per_s?.[1]),
       lost(one.lost[0], one.sent[0]), lost(one.lost[1], one.sent[1]), one.tunnel ?? "–",

@@ -1,7 +1,7 @@
 // What was to be run: contenders and services with their commands and environment, and every load in full.
 import type { Context } from "../context";
 import type { Listen, Plan, ScenarioPlan, Service } from "../document";
-import { limitsText, linkText, percent, timeNs, trafficText, whole } from "../format";
+import { limitsText, percent, timeNs, trafficText, whole } from "../format";
 import { behind, tableElement, type Cell, type Table } from "../table";
 
 export function planned(context: Context): HTMLElement[] {
@@ -48,7 +48,7 @@ function load(context: Context, plan: Plan, one: ScenarioPlan): Cell[] {
   const { slice_ns, rounds } = one.slices ?? plan.method;
   const loaded = one.shape.kind !== "starts" && one.shape.kind !== "measure";
   return [
-    one.name, context.load(one.name), mix(plan, one), [trafficText(one.traffic), linkText(one.link)].filter(Boolean).join("; ") || "–", limitsText(one.limits) || "nothing",
+    one.name, context.load(one.name), mix(plan, one), trafficText(one.traffic) || "–", limitsText(one.limits) || "nothing",
     loaded ? `${whole(rounds)} of ${timeNs(slice_ns)}` : "one",
   ];
 }

@@ -2,7 +2,7 @@
 import { section, type Context } from "../context";
 import type { Maybe, Result, Scenario } from "../document";
 import { h, plain, unique } from "../dom";
-import { bytes, ENDED, failures, limitsText, linkText, percent, three, timeNs, trafficText, whole } from "../format";
+import { bytes, ENDED, failures, limitsText, percent, three, timeNs, trafficText, whole } from "../format";
 import { tableElement, type Cell, type Table } from "../table";
 
 export function verdicts(context: Context): HTMLElement | null {
@@ -16,7 +16,7 @@ function verdict(context: Context, scenario: Scenario): HTMLElement {
   const planned = context.planned(scenario.name);
   const limits = limitsText(planned?.limits);
   const facts = [
-    context.load(scenario.name), trafficText(planned?.traffic), linkText(planned?.link), limits && `limited to ${limits}`,
+    context.load(scenario.name), trafficText(planned?.traffic), limits && `limited to ${limits}`,
     `${scenario.epochs} epoch${scenario.epochs === 1 ? "" : "s"}`, ENDED[scenario.ended] ?? scenario.ended,
   ].filter((one): one is string => Boolean(one)).map(plain).join(" · ");
   const counted = [invalid && `${invalid} that take${invalid === 1 ? "s" : ""} numbers away`, warnings && `${warnings} warning${warnings === 1 ? "" : "s"}`];

@@ -54,6 +54,7 @@ impl AuditFlags {
     pub(crate) fn race(&self) -> RaceFlags {
         RaceFlags {
             hosts: super::RaceHostFlags::default(),
+            here: true,
             git: None,
             html: None,
             targets: vec![self.study.to_string_lossy().into_owned()],

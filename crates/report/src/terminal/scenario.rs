@@ -67,7 +67,10 @@ pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -
 
 /// What was read of the network between load and contenders; nothing where there is only the loopback.
 fn network(report: &Report, scenario: &ScenarioResult) -> Vec<String> {
-    let link = report.record.link_of(&scenario.name).map(|link| format!("link: {}", measured(&link.reading)));
+    let link = report
+        .record
+        .link_of(&scenario.name)
+        .map(|link| format!("the link, measured before the race: {}", measured(&link.reading)));
     let hosts = scenario.load_hosts.iter().flat_map(|of| [load_hosts::who(of), load_hosts::together(of)]);
     link.into_iter().chain(hosts).filter(|text| !text.is_empty()).collect()
 }

@@ -19,7 +19,7 @@ impl KeyTable {
 }
 
 /// All tables.
-pub const KEY_TABLES: [&KeyTable; 15] = [
+pub const KEY_TABLES: [&KeyTable; 16] = [
     &STUDY,
     &DATASET,
     &SERVICE,
@@ -35,6 +35,7 @@ pub const KEY_TABLES: [&KeyTable; 15] = [
     &SWEEP,
     &CLAIM,
     &GENERATOR,
+    &HOST,
 ];
 
 pub(super) const STUDY: KeyTable = KeyTable {
@@ -54,6 +55,7 @@ pub(super) const STUDY: KeyTable = KeyTable {
         ("scenario", "The loads: `[[scenario]]`, any number."),
         ("claim", "Published numbers, for an [audit](audit.md): `[[claim]]`, any number."),
         ("generator", "Load generators that an audit measures: `[[generator]]`, any number."),
+        ("host", "The machines of a race, if it does not run on this one: `[[host]]`, any number."),
     ],
 };
 
@@ -138,7 +140,7 @@ pub(super) const CONTENDER: KeyTable = KeyTable {
             "A command that prints the contender's version in its first line. `--resume` runs it again, and \
              refuses to continue with a different version.",
         ),
-        ("build", "A command that runs once before each race."),
+        ("build", "A command that runs once before each race; of a container, before its image is built."),
         ("services", "Names of services that must be up first."),
         (
             "measures",
@@ -413,6 +415,28 @@ pub(super) const GENERATOR: KeyTable = KeyTable {
         (
             "published",
             "`false`: the published numbers were not measured with it. It is only there for comparison.",
+        ),
+    ],
+};
+
+pub(super) const HOST: KeyTable = KeyTable {
+    name: "[[host]]",
+    keys: &[
+        ("ssh", "The machine, as ssh reaches it: `\"ssh://user@host\"` or `\"ssh://host:2222\"`. Required."),
+        (
+            "runs",
+            "`\"contenders\"`: all contenders and services run there; at most one machine does this. `\"load\"`: it sends \
+             load; with several such machines, each sends its share. Required.",
+        ),
+        (
+            "address",
+            "The IPv4 address at which the load hosts reach the contenders there. Default: the address of its name, \
+             as this machine knows it.",
+        ),
+        (
+            "cpus",
+            "The processors of the contenders there, such as `\"0,2-4\"`. Default: half of its cores, or with load \
+             hosts all of them.",
         ),
     ],
 };

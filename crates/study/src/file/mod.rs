@@ -10,6 +10,7 @@ mod container;
 mod contract;
 mod fields;
 mod generator;
+mod host;
 mod keys;
 mod limits;
 mod link;
@@ -32,7 +33,8 @@ pub use complaint::{Complaint, StudyError};
 pub use contract::CONNECTIONS;
 pub use keys::{KEY_TABLES, KeyTable};
 pub use model::{
-    Claim, Contender, Dataset, Generator, Need, NeedKind, Probe, Reads, Scenario, Service, Study, Sweep,
+    Claim, Contender, Dataset, Generator, Host, Need, NeedKind, Probe, Reads, Runs, Scenario, Service, Study,
+    Sweep,
 };
 pub use objective::objective;
 pub(crate) use parts::default_name;
@@ -100,5 +102,6 @@ fn read(document: &toml::Spanned<toml::de::DeTable<'_>>, reading: &StudyReader<'
         probes,
         claims: top.tables("claim", &keys::CLAIM).iter().map(contract::claim).collect(),
         generators: top.tables("generator", &keys::GENERATOR).iter().map(generator::generator).collect(),
+        hosts: host::hosts(&top.tables("host", &keys::HOST)),
     }
 }

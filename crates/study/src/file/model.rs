@@ -1,6 +1,7 @@
 //! The content of a study as pure data. Names and references to them carry their place in the file.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use deadheat_record as record;
@@ -33,6 +34,40 @@ pub struct Study {
     pub claims: Vec<Claim>,
     /// External load generators that an audit measures.
     pub generators: Vec<Generator>,
+    /// The machines of a race; contenders run on one of them at most. If empty: this machine.
+    pub hosts: Vec<Host>,
+}
+
+/// A machine that takes part in a race.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Host {
+    /// How ssh reaches it: `ssh://user@host:22`.
+    pub ssh: Spanned<String>,
+    /// What it does.
+    pub runs: Runs,
+    /// Where the load hosts reach the contenders on it. `None`: at the address of its name.
+    pub address: Option<Ipv4Addr>,
+    /// The cores of the contenders, such as `0,2-4`. `None`: as deadheat chooses.
+    pub cpus: Option<String>,
+}
+
+/// What a machine does in a race.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runs {
+    /// It runs all contenders and services.
+    Contenders,
+    /// It sends load.
+    Load,
+}
+
+impl Runs {
+    /// Its word in a study.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Contenders => "contenders",
+            Self::Load => "load",
+        }
+    }
 }
 
 /// A file that is created once and that all contenders then serve.

@@ -70,7 +70,7 @@ pub(super) fn contender(fields: &Fields<'_, '_>) -> Contender {
     let given = fields.text("name");
     let contained = container(fields, given.as_ref().map(|name| name.get_ref().as_str()));
     let usual = fields.text("image").or_else(|| fields.text("containerfile"));
-    let (command, mut usual_build, engine) = match contained {
+    let (command, image, engine) = match contained {
         Some(one) => (one.command, one.build, Some(one.need)),
         None => (fields.required_text("command", "command = \"node server.mjs\""), None, None),
     };
@@ -90,7 +90,7 @@ pub(super) fn contender(fields: &Fields<'_, '_>) -> Contender {
         env: env(fields),
         needs: needs(fields).into_iter().chain(engine).collect(),
         version: fields.text("version"),
-        build: fields.text("build").or_else(|| usual_build.take()),
+        build: build(fields.text("build"), image),
         services: fields.texts("services").unwrap_or_default(),
         measures: measures(fields),
         artefacts: artefacts(fields),
@@ -98,6 +98,18 @@ pub(super) fn contender(fields: &Fields<'_, '_>) -> Contender {
         plain_http_only: fields.flag("tls").is_some_and(|tls| !tls.into_inner()),
         revision: None,
         listen: values::listen(fields),
+    }
+}
+
+/// The contender's own build, then that of its image, which may contain what the first one makes.
+fn build(own: Option<Spanned<String>>, image: Option<Spanned<String>>) -> Option<Spanned<String>> {
+    match (own, image) {
+        (Some(own), Some(image)) => {
+            // On lines of its own, a comment at the end of the first command hides nothing of the second.
+            let both = format!("(\n{}\n) && {}", own.get_ref(), image.get_ref());
+            Some(Spanned::new(own.span(), both))
+        }
+        (own, image) => own.or(image),
     }
 }
 

@@ -79,6 +79,7 @@ pub fn study_of(ad_hoc: &AdHoc, folder: &Path) -> Result<Study, UsageError> {
         machine_matches: false,
         claims: Vec::new(),
         generators: Vec::new(),
+        hosts: Vec::new(),
     })
 }
 

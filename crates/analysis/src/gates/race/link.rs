@@ -7,7 +7,7 @@ use deadheat_record::{ContenderEpoch, EncodedHistogram, Link, LinkReading, Netwo
 use super::scene::Scene;
 use crate::gates::reading::Reading;
 use crate::gates::table::{self, By};
-use crate::number::{bytes, percent, three_digits, time_ns, whole};
+use crate::number::{bytes, mbit, percent, time_ns, whole};
 use crate::results::load_hosts;
 
 /// Nanoseconds by which a delay may differ from what was asked for, and the share by which a rate may.
@@ -67,10 +67,6 @@ fn differences(asked: &Link, seen: &LinkReading) -> Vec<(f64, String)> {
         (off, message)
     });
     std::iter::once(delay).chain(rates).chain(losses).collect()
-}
-
-fn mbit(bits: u64) -> String {
-    three_digits(bits as f64 / 1e6)
 }
 
 /// Gates on one contender; none if the load came from its machine.

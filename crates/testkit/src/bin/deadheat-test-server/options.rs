@@ -129,7 +129,7 @@ Listens on --port or --socket, else on $PORT, else on $SOCKET.
                               answer 401 without it in `Authorization: Bearer` (implies --json)
   --header 'Name: value'      one more header, repeatable; replaces content-type if named so
   --status N                  the status of every answer
-  --spin-us F                 burn F microseconds of wall time per request
+  --spin-us F                 burn F microseconds of CPU time per request
   --ease N                    --spin-us takes twice as long at first, and half of the rest goes with N answers
   --work N                    N rounds of a fixed hash per request
   --delay-ms F                answer F milliseconds later, burning nothing (default 0.3; 0 with --spin-us, --work and
