@@ -9,9 +9,9 @@ use std::time::Duration;
 use deadheat_host::monitor::Disturbance;
 use deadheat_load::{Address, Answer, Limit, LoadSession, OpenError, Pacer, SessionConfig, SliceOrder};
 use deadheat_record::{
-    Bandwidth, DoctorLinkHost, ExternalReading, Finding, LinkBandwidth, LoadFrom, LoadHostShare, Plan,
+    Bandwidth, Clock, DoctorLinkHost, ExternalReading, Finding, LinkBandwidth, LoadFrom, LoadHostShare, Plan,
 };
-use deadheat_remote::message::{Asked, Seen};
+use deadheat_remote::message::{Asked, Seen, Unseen};
 use deadheat_remote::{
     HostCommand, HostSlice, HostWork, LoadHosts, Patience, Program, RemoteError, RemoteSession, SshTarget,
 };
@@ -96,11 +96,13 @@ impl Elsewhere {
         &self.from
     }
 
-    /// The round trips of each load host, while the others are idle. `config` has the address and the request.
+    /// The round trips of each load host, while the others are idle, and its clock. `config` has the address and the request.
     ///
     /// # Errors
     /// A load host fails, or gets no answer.
     pub(crate) fn round_trips(&self, config: &SessionConfig) -> io::Result<Vec<DoctorLinkHost>> {
+        let watched = self.hosts.watch(&[], false).map_err(io::Error::other)?;
+        let clocks: Vec<Clock> = watched.into_iter().map(|(_, watching)| watching.clock).collect();
         let of = |(host, name): (usize, &str)| {
             let one = SessionConfig { connections: 1, max_connections: 1, threads: 1, ..config.clone() };
             let mut session = RemoteSession::open_on(Arc::clone(&self.hosts), vec![host], &one)
@@ -118,6 +120,7 @@ impl Elsewhere {
                 min_ns: at(0.0)?,
                 p50_ns: at(0.5)?,
                 p99_ns: at(0.99)?,
+                clock: clocks.get(host).cloned(),
             })
         };
         self.hosts.names().enumerate().map(of).collect()
@@ -243,11 +246,15 @@ impl LoadGenerator for Elsewhere {
         let cpus = &plan.pinning.load_cpus;
         let stalls =
             !cpus.is_empty() && plan.scenarios.iter().any(|one| plan.highest_quantile(one).is_some());
-        let unseen = self.hosts.watch(cpus, stalls).map_err(|error| error.to_string())?;
-        let finding = |(host, one): (&str, deadheat_remote::message::Unseen)| {
-            Finding::warn(&one.code, format!("load host {host}: {}", one.message), one.remedy)
-        };
-        Ok(unseen.into_iter().map(finding).collect())
+        let all = self.hosts.watch(cpus, stalls).map_err(|error| error.to_string())?;
+        let mut findings = Vec::new();
+        for (host, watching) in all {
+            let finding = |one: Unseen| {
+                Finding::warn(&one.code, format!("load host {host}: {}", one.message), one.remedy)
+            };
+            findings.extend(watching.unseen.into_iter().map(finding));
+        }
+        Ok(findings)
     }
 
     fn disturbance(&self) -> Option<Disturbance> {

@@ -1,7 +1,8 @@
 //! A bench, and no part of `make test`: what it costs to control three load hosts that are network namespaces of one machine, by ssh.
 //!
-//! `cargo test --release -p deadheat --test program -- --ignored --nocapture what_control_of_three_load_hosts_costs` prints a table. It needs root and a quiet
+//! `cargo test --release -p deadheat --test program -- --ignored --nocapture what_control_of` prints two tables. It needs root and a quiet
 //! machine. Hosts and controlling side share their processors here, so starts are further apart than on machines of their own.
+//! The second table is of up to a hundred agents on this machine, which hardly load: what this side needs for each of them.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -11,10 +12,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deadheat_load::{
-    Address, Backend, Expectation, Limit, Pacer, Prepared, Requests, SessionConfig, SliceOrder, request_bytes,
+    Address, Arrivals, Backend, Expectation, Limit, Pacer, Prepared, Rate, Requests, SessionConfig, SliceOrder, request_bytes,
 };
 use deadheat_remote::{HostCommand, LoadHosts, Patience, RemoteSession, start_skew};
-use deadheat_testkit::{bed_or_skip, processes_with_env, turn, wait_until};
+use deadheat_testkit::{TestServer, bed_or_skip, processes_with_env, turn, wait_until};
 
 use crate::common::{BINARY, kit};
 
@@ -60,23 +61,7 @@ fn what_control_of_three_load_hosts_costs() {
     let hosts = (1..=WORKERS).map(host).collect();
     let hosts = Arc::new(LoadHosts::connect(hosts, env!("CARGO_PKG_VERSION"), patience).unwrap());
     hosts.watch(&[], false).unwrap();
-    let bytes = request_bytes("GET", "/", "test", &[], b"").unwrap();
-    let config = SessionConfig {
-        address: Address::Tcp(address),
-        tls: None,
-        connections: 30,
-        max_connections: 30,
-        threads: 1,
-        cpus: vec![],
-        spin: false,
-        backend: Backend::Auto,
-        requests: Arc::new(Requests::one(Prepared { bytes, head: false, expect: Expectation::ANY })),
-        connect_timeout: Duration::from_secs(5),
-        timeout: Duration::from_secs(5),
-        sample_every: 0,
-        max_samples_per_slice: 0,
-        part: None,
-    };
+    let config = config(address, 30);
     let mut session = RemoteSession::open(Arc::clone(&hosts), &config).unwrap();
     let order =
         SliceOrder { pacer: Pacer::Closed, limit: Limit::duration(LENGTH), settle: Duration::ZERO, start: 0 };
@@ -133,6 +118,79 @@ fn what_control_of_three_load_hosts_costs() {
         "loaded                         {:.1} % of the time",
         100.0 * (LENGTH * SLICES as u32).as_secs_f64() / took.as_secs_f64()
     );
+}
+
+/// A session of so many connections to this address.
+fn config(address: SocketAddr, connections: usize) -> SessionConfig {
+    let bytes = request_bytes("GET", "/", "test", &[], b"").unwrap();
+    SessionConfig {
+        address: Address::Tcp(address),
+        tls: None,
+        connections,
+        max_connections: connections,
+        threads: 1,
+        cpus: vec![],
+        spin: false,
+        backend: Backend::Auto,
+        requests: Arc::new(Requests::one(Prepared { bytes, head: false, expect: Expectation::ANY })),
+        connect_timeout: Duration::from_secs(5),
+        timeout: Duration::from_secs(5),
+        sample_every: 0,
+        max_samples_per_slice: 0,
+        part: None,
+    }
+}
+
+/// Resident memory of this process, in bytes.
+fn own_bytes() -> u64 {
+    let text = fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = text.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * rustix::param::page_size() as u64
+}
+
+/// What this side needs for each agent grows with their number and no faster: a line fits all rows.
+#[test]
+#[ignore = "a bench"]
+fn what_control_of_many_agents_costs() {
+    let (kit, _turn) = (kit(), turn());
+    let server = TestServer::start(&[]);
+    let (key, value) = kit.mark();
+    println!("agents  connected in  messages/slice  CPU/slice  idle: CPU      memory");
+    for count in [1, 10, 30, 100] {
+        let before = own_bytes();
+        let host = |number: usize| {
+            let mut command = std::process::Command::new(BINARY);
+            command.arg("agent").env(key, value);
+            HostCommand { name: format!("h{number}"), command, program: None }
+        };
+        let begun = Instant::now();
+        let hosts = (0..count).map(host).collect();
+        let hosts = LoadHosts::connect(hosts, env!("CARGO_PKG_VERSION"), Patience::default()).unwrap();
+        let (hosts, connected) = (Arc::new(hosts), begun.elapsed());
+        hosts.watch(&[], false).unwrap();
+        let mut session = RemoteSession::open(Arc::clone(&hosts), &config(server.address(), count)).unwrap();
+        let pacer = Pacer::Open { rate: Rate::constant(10.0 * count as f64).unwrap(), arrivals: Arrivals::Constant };
+        let order = SliceOrder { pacer, limit: Limit::duration(LENGTH), settle: Duration::ZERO, start: 0 };
+        let sent = || (0..count).map(|host| hosts.traffic(host).0.messages).sum::<u64>();
+        let (used, messages) = (own_ns(), sent());
+        for _ in 0..SLICES {
+            session.slice_on_hosts(&order).into_iter().for_each(|one| drop(one.result.unwrap()));
+        }
+        let (used, messages) = (own_ns() - used, sent() - messages);
+        let idle = own_ns();
+        std::thread::sleep(LONG);
+        let idle = (own_ns() - idle) as f64 / LONG.as_nanos() as f64;
+        println!(
+            "{count:6}  {connected:10.0?}  {:14.2}  {:6.2} ms  {:6.2} %  {:6.1} MB",
+            per(messages, SLICES as f64),
+            used as f64 / 1e6 / SLICES as f64,
+            100.0 * idle,
+            own_bytes().saturating_sub(before) as f64 / 1e6
+        );
+        drop(session);
+        drop(hosts);
+    }
+    kit.assert_nothing_left();
 }
 
 fn per(count: u64, each: f64) -> f64 {

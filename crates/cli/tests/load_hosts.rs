@@ -626,7 +626,7 @@ fn a_check_asks_from_a_load_host() {
     let from = ["--load-host", "ssh://a", "--server-address", "127.0.0.2"];
     let check = kit.deadheat(["check", "mine"]).args(from).env("DEADHEAT_SSH", kit.path().join("ssh"));
     let outcome = check.run();
-    outcome.assert_status(0).assert_stdout_has("2 of 2 contenders meet the contract and agree on 1 probes");
+    outcome.assert_status(0).assert_stdout_has("2 of 2 contenders meet the contract and agree on 1 probe\n");
     outcome.assert_stderr_has("reaching a by ssh");
     kit.assert_nothing_left();
     let outcome = kit.deadheat(["check", "mine", "--load-host", "ssh://a"]).run();
@@ -649,6 +649,8 @@ fn doctor_examines_the_network_to_the_load_hosts() {
     for (host, name) in ["a", "b"].into_iter().enumerate() {
         let trips = &json["link"]["hosts"][host];
         assert_eq!(trips["name"], name);
+        let clock = &trips["clock"];
+        assert!(clock["source"].is_string() && clock["read_ns"].as_f64().unwrap() > 0.0, "{clock}");
         let [count, min, p50, p99] =
             ["count", "min_ns", "p50_ns", "p99_ns"].map(|key| trips[key].as_u64().unwrap());
         assert!(count > 0 && 0 < min && min <= p50 && p50 <= p99, "{trips}");
@@ -658,6 +660,23 @@ fn doctor_examines_the_network_to_the_load_hosts() {
     assert!(json["ceiling"]["throughput_rps"].as_f64().unwrap() > 0.0, "{}", json["ceiling"]);
     let command = json["floor"]["command"].as_str().unwrap();
     assert!(command.contains(" --host 127.0.0.1 "), "{command}");
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn a_load_host_that_is_lost_ends_an_examination() {
+    let (kit, _turn) = (kit(), turn());
+    stand_in(&kit);
+    let words = ["doctor", "--load-host", "ssh://a", "--server-address", "127.0.0.1", "--json", "d.json"];
+    let mut running = kit.deadheat(words).env("DEADHEAT_SSH", kit.path().join("ssh")).spawn();
+    let said = running.stderr_path();
+    let said = move || fs::read_to_string(&said).unwrap_or_default();
+    running.wait_for("the race", || said().contains("noise floor"));
+    assert!(kill_9(agents(&kit, "a")[0].pid));
+    let outcome = running.wait();
+    outcome.assert_status(3).assert_stderr_has("load host a was lost");
+    let json: Value = serde_json::from_str(&fs::read_to_string(kit.path().join("d.json")).unwrap()).unwrap();
+    assert!(json["ceiling"].is_object(), "what was measured before is kept: {json}");
     kit.assert_nothing_left();
 }
 

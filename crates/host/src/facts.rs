@@ -10,10 +10,12 @@ mod tree;
 
 use std::path::Path;
 
+pub use deadheat_record::Clock;
 use deadheat_record::{CgroupKind, Machine};
 use rustix::fs::{Access, access};
 
 use crate::cgroup::Hierarchy;
+use crate::monitor::noise::clock_read_ns;
 use crate::process::run::RunId;
 use tree::Tree;
 pub(crate) use tree::cpu_list;
@@ -70,7 +72,7 @@ fn facts(tree: &Tree<'_>) -> Machine {
             Some(name.trim_matches('"').to_owned())
         }),
         hypervisor,
-        clock_source: tree.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        clock_source: clock_source(tree),
         governor: tree.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         load_average: tree.text("proc/loadavg").and_then(|text| text.split(' ').next()?.parse().ok()),
         cgroup: CgroupKind::None,
@@ -82,6 +84,17 @@ fn facts(tree: &Tree<'_>) -> Machine {
 fn arm_model(tree: &Tree<'_>) -> Option<String> {
     let field = |name: &str| tree.field("proc/cpuinfo", name);
     Some(format!("ARM implementer {} part {}", field("CPU implementer")?, field("CPU part")?))
+}
+
+/// This machine's clock.
+pub fn clock() -> Clock {
+    let tree = Tree { root: Path::new("/"), writable: &|_| false };
+    let sources = details::clock_sources(&tree).unwrap_or_default();
+    Clock { source: clock_source(&tree), sources, read_ns: clock_read_ns() }
+}
+
+fn clock_source(tree: &Tree<'_>) -> Option<String> {
+    tree.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
 }
 
 /// Only x86 processors report virtualization; on others the kernel or the firmware does.

@@ -142,7 +142,7 @@ pub struct DoctorLink {
 
 /// Round trips of a load host: latencies of small requests to a server that does nothing, one after the other over one connection, in nanoseconds by
 /// the clock of the load host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DoctorLinkHost {
     /// The host, without `ssh://`.
     pub name: String,
@@ -154,6 +154,20 @@ pub struct DoctorLinkHost {
     pub p50_ns: u64,
     /// 99 % were at most this long.
     pub p99_ns: u64,
+    /// The clock with which it measures latencies; none in records of older versions.
+    #[serde(default)]
+    pub clock: Option<Clock>,
+}
+
+/// A machine's clock.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Clock {
+    /// What the kernel reads it from, such as `tsc`; none if unknown.
+    pub source: Option<String>,
+    /// What the kernel could read it from.
+    pub sources: Vec<String>,
+    /// The time of one reading, in nanoseconds.
+    pub read_ns: f64,
 }
 
 /// Result of a race of a server against itself. Any difference is noise.

@@ -15,6 +15,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use deadheat_host::facts::clock;
 use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::monitor::{Monitor, Snapshot};
 use deadheat_load::{
@@ -26,7 +27,7 @@ use crate::channel::{lock, seconds};
 use crate::frame::encode;
 use crate::input::{Input, Waited};
 use crate::message::{
-    Asked, Order, Reply, Seen, Unanswered, Unseen, agent_line, control_version, own_version,
+    Asked, Order, Reply, Seen, Unanswered, Unseen, Watching, agent_line, control_version, own_version,
 };
 use crate::writer::Writer;
 
@@ -202,12 +203,13 @@ impl Worker {
                 let mut monitor = Monitor::new(&cpus, &[], &Hierarchy::detect());
                 let unseen = if stalls { monitor.see_stalls() } else { None };
                 let findings = monitor.blind().into_iter().chain(unseen);
-                let findings = findings
+                let unseen = findings
                     .map(|one| Unseen { code: one.code, message: one.message, remedy: one.remedy })
                     .collect();
+                let clock = clock();
                 let since = monitor.moment(0);
                 self.watch = Some(Watch { monitor, since });
-                Some(Reply::Watching(findings))
+                Some(Reply::Watching(Watching { unseen, clock }))
             }
             Order::Open { session: id, config } => match Session::open(*config) {
                 Ok(session) => {

@@ -13,7 +13,7 @@ use deadheat_load::{Address, Answer, Progress, Tally, Times};
 use crate::channel::{Channel, Event, Patience, Traffic, lock, seconds};
 use crate::error::RemoteError;
 use crate::link::Reach;
-use crate::message::{Asked, Order, Reply, Seen, Unanswered, Unseen};
+use crate::message::{Asked, Order, Reply, Seen, Unanswered, Watching};
 
 /// How often a silent host is looked for while a reply is awaited.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -219,25 +219,23 @@ impl LoadHosts {
     }
 
     /// From now on, each host watches what other programs and the hypervisor do to these of its CPUs, or to all if none is named; with
-    /// `stalls` also for how long they stand still. Returns what a host cannot see, with its name.
+    /// `stalls` also for how long they stand still. Returns what each host says of its machine, with its name.
     ///
     /// # Errors
     /// A host is lost.
-    pub fn watch(&self, cpus: &[usize], stalls: bool) -> Result<Vec<(&str, Unseen)>, RemoteError> {
+    pub fn watch(&self, cpus: &[usize], stalls: bool) -> Result<Vec<(&str, Watching)>, RemoteError> {
         let hosts: Vec<usize> = (0..self.count()).collect();
         for host in &hosts {
             self.send(*host, &Order::Watch { cpus: cpus.to_vec(), stalls })?;
         }
-        let mut unseen = Vec::new();
+        let mut all = Vec::new();
         for (host, reply) in self.gather(&hosts, &mut || {}).into_iter().enumerate() {
             match reply? {
-                Reply::Watching(findings) => {
-                    unseen.extend(findings.into_iter().map(|one| (self.channels[host].name.as_str(), one)));
-                }
+                Reply::Watching(watching) => all.push((self.channels[host].name.as_str(), watching)),
                 other => return Err(self.unexpected(host, &other)),
             }
         }
-        Ok(unseen)
+        Ok(all)
     }
 
     /// What was last seen of each machine: its name, and what happened to it since [`Self::count_afresh`].

@@ -7,12 +7,13 @@
 
 use std::time::Duration;
 
+use deadheat_host::facts::Clock;
 use deadheat_host::monitor::NetworkReading;
 use deadheat_load::{Address, Answer, Backend, Progress, SessionConfig, SliceOrder, Tally, TlsSettings};
 use serde::{Deserialize, Serialize};
 
 /// The version of the messages. It changes with any change of them or of what they contain.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;
 
 /// The beginning of an agent's first line.
 const AGENT: &str = "deadheat agent ";
@@ -106,6 +107,15 @@ pub struct Unanswered {
     pub timed_out: bool,
 }
 
+/// What an agent says of its machine when it begins to watch it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Watching {
+    /// What it cannot see.
+    pub unseen: Vec<Unseen>,
+    /// The clock with which it measures.
+    pub clock: Clock,
+}
+
 /// What an agent cannot see of its machine, as a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unseen {
@@ -171,7 +181,7 @@ pub enum Reply {
         own: bool,
     },
     /// The CPUs are watched.
-    Watching(Vec<Unseen>),
+    Watching(Watching),
 }
 
 /// The first line that an agent writes.

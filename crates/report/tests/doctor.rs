@@ -53,20 +53,28 @@ fn a_quiet_machine_has_nothing_wrong() {
 
 #[test]
 fn the_network_to_load_hosts_has_a_line_for_each() {
-    let trips = |name: &str, p50_ns| DoctorLinkHost {
+    let clock = |source: &str, read_ns| {
+        Some(Clock { source: Some(source.into()), sources: vec!["tsc".into(), "hpet".into()], read_ns })
+    };
+    let trips = |name: &str, p50_ns, clock| DoctorLinkHost {
         name: name.into(),
         count: 9_000,
         min_ns: 31_000,
         p50_ns,
         p99_ns: 4 * p50_ns,
+        clock,
     };
     let bandwidth = |bytes| Bandwidth { payload_bytes_per_s: bytes, interface_bytes_per_s: None };
     let mut record = calm();
     record.pinning = Pinning { server_cpus: vec![0, 1], load_cpus: vec![] };
     record.link = Some(DoctorLink {
-        hosts: vec![trips("me@a", 48_000), trips("b\u{1b}[2J", 52_000)],
+        hosts: vec![
+            trips("me@a", 48_000, clock("tsc", 21.0)),
+            trips("b\u{1b}[2J", 52_000, clock("hpet", 1_430.0)),
+            trips("old", 52_000, None),
+        ],
         bandwidth: LinkBandwidth {
-            hosts: vec![bandwidth(1.2e9), bandwidth(1.1e9)],
+            hosts: vec![bandwidth(1.2e9), bandwidth(1.1e9), bandwidth(1.1e9)],
             together: bandwidth(1.3e9),
         },
     });
@@ -75,6 +83,7 @@ fn the_network_to_load_hosts_has_a_line_for_each() {
         text.lines().filter(|line| line.starts_with("link") || line.contains("receive")).collect();
     insta::assert_snapshot!(lines.join("\n"));
     assert!(text.contains("servers 0,1; the load comes from others"), "{text}");
+    assert!(text.contains("the clock of load host b\\x1b[2J is hpet, and takes 1.43 µs to read"), "{text}");
 }
 
 #[test]

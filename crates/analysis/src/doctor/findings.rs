@@ -2,7 +2,7 @@
 //!
 //! Owns the messages. Must not know how findings are shown.
 
-use deadheat_record::{BusyProcess, CgroupKind, DoctorRecord, Finding, NoiseFloor, Severity, VerdictWord};
+use deadheat_record::{BusyProcess, CgroupKind, Clock, DoctorRecord, Finding, NoiseFloor, Severity, VerdictWord};
 
 use super::proof;
 use crate::gates::table::{self, By};
@@ -182,6 +182,23 @@ fn frequency(record: &DoctorRecord) -> Vec<Finding> {
     findings
 }
 
+/// What is wrong with a machine's clock. `name` is how the message calls it.
+fn clock(name: &str, clock: &Clock) -> Option<Finding> {
+    let source = clock.source.as_ref()?;
+    let good = GOOD_CLOCKS.contains(&source.as_str());
+    if good && clock.read_ns <= SLOW_CLOCK_NS {
+        return None;
+    }
+    let remedy = if clock.sources.iter().any(|one| one == "tsc") && !good {
+        "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
+    } else {
+        "the kernel does not trust the processor's clock there: see `dmesg | grep -i tsc`, and boot with tsc=reliable if you know better"
+    };
+    let time = time_ns(clock.read_ns);
+    let message = format!("{name} is {source}, and takes {time} to read: short latencies are less exact");
+    Some(Finding { remedy: remedy.into(), ..table::CLOCK_SOURCE.warning(By::Doctor, message) })
+}
+
 fn platform(record: &DoctorRecord) -> Vec<Finding> {
     let (machine, details) = (&record.machine, &record.machine.details);
     let mut findings = Vec::new();
@@ -191,26 +208,15 @@ fn platform(record: &DoctorRecord) -> Vec<Finding> {
             format!("this is {}: its cores may be threads that others share", virtual_machine(vendor)),
         ));
     }
-    if let Some(source) = &machine.clock_source {
-        let good = GOOD_CLOCKS.contains(&source.as_str());
-        let read = record.noise.clock_read_ns;
-        if !good || read > SLOW_CLOCK_NS {
-            let tsc = details.clock_sources.iter().flatten().any(|one| one == "tsc");
-            let remedy = match (tsc, good) {
-                (true, false) => {
-                    "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
-                }
-                _ => {
-                    "the kernel does not trust the processor's clock here: see `dmesg | grep -i tsc`, and boot with tsc=reliable if you know better"
-                }
-            };
-            let message = format!(
-                "the clock is {source}, and takes {} to read: short latencies are less exact",
-                time_ns(read)
-            );
-            findings
-                .push(Finding { remedy: remedy.into(), ..table::CLOCK_SOURCE.warning(By::Doctor, message) });
-        }
+    let own = Clock {
+        source: machine.clock_source.clone(),
+        sources: details.clock_sources.clone().unwrap_or_default(),
+        read_ns: record.noise.clock_read_ns,
+    };
+    findings.extend(clock("the clock", &own));
+    for host in record.link.iter().flat_map(|link| &link.hosts) {
+        let of = format!("the clock of load host {}", host.name);
+        findings.extend(host.clock.as_ref().and_then(|found| clock(&of, found)));
     }
     if let Some(used) = details.swap_used_bytes.filter(|used| *used > 0) {
         findings.push(table::SWAP_IN_USE.warning(

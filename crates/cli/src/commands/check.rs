@@ -69,9 +69,9 @@ pub(crate) fn check(
         checked.differences.iter().map(|difference| difference.contender.as_str()).collect();
     let good = checked.compared.len() - different.len();
     console.result(&format!(
-        "{good} of {} contenders meet the contract and agree on {} probes\n",
+        "{good} of {} contenders meet the contract and agree on {}\n",
         plan.contenders.len(),
-        checked.probes
+        if checked.probes == 1 { "1 probe".into() } else { format!("{} probes", checked.probes) }
     ));
     let passed = checked.differences.is_empty() && checked.failed.is_empty();
     Ok(u8::from(!passed))

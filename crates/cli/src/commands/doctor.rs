@@ -13,6 +13,7 @@ use deadheat_host::monitor::awake::{Awake, CPU_LATENCY_DEVICE, usual_cpu_latency
 use deadheat_host::monitor::noise::watch_noise;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::RunId;
+use deadheat_runner::LoadGenerator;
 use deadheat_record::{DOCTOR_SCHEMA, DoctorMode, DoctorRecord, Finding, Pinning, Proof};
 use deadheat_report::doctor;
 
@@ -69,6 +70,9 @@ pub(crate) fn doctor(
     conclude(&mut record);
     console.result(&doctor::summary(&record, &console.output));
     write_json(flags.json.as_ref(), &record, console)?;
+    if let (Err(_), Some(lost)) = (&examined, elsewhere.as_ref().and_then(LoadGenerator::lost)) {
+        return Err(Failure::HostLost(UsageError::new(lost.message, lost.remedy)));
+    }
     examined?;
     Ok(match (record.interrupted, record.fit) {
         (true, _) => INTERRUPTED,

@@ -29,9 +29,7 @@ pub(super) fn details(tree: &Tree<'_>) -> MachineDetails {
         turbo_switch,
         throttle_events: throttle_events(tree),
         on_battery: on_battery(tree),
-        clock_sources: tree
-            .text("sys/devices/system/clocksource/clocksource0/available_clocksource")
-            .map(|names| names.split_whitespace().map(str::to_owned).collect()),
+        clock_sources: clock_sources(tree),
         memory_nodes: memory_nodes(tree),
         memory_available_bytes: tree
             .kib("proc/meminfo", "MemAvailable")
@@ -150,6 +148,12 @@ fn open_files(tree: &Tree<'_>) -> Option<(u64, u64)> {
     let limit = |word: &str| if word == "unlimited" { Some(u64::MAX) } else { word.parse().ok() };
     let mut words = line.split_whitespace();
     Some((limit(words.next()?)?, limit(words.next()?)?))
+}
+
+/// What the kernel could read its clock from.
+pub(super) fn clock_sources(tree: &Tree<'_>) -> Option<Vec<String>> {
+    let names = tree.text("sys/devices/system/clocksource/clocksource0/available_clocksource")?;
+    Some(names.split_whitespace().map(str::to_owned).collect())
 }
 
 fn ports(tree: &Tree<'_>) -> Option<(u16, u16)> {

@@ -91,7 +91,8 @@ fn taken_while_busy(watch: &Monitor, cpus: &[usize], time: Duration, stopped: &d
     }
 }
 
-fn clock_read_ns() -> f64 {
+/// The time of one reading of this machine's clock, in nanoseconds.
+pub(crate) fn clock_read_ns() -> f64 {
     let start = Instant::now();
     for _ in 0..CLOCK_READS {
         std::hint::black_box(Instant::now());

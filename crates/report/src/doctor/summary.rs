@@ -5,7 +5,7 @@
 use deadheat_analysis::doctor::{is_invalid, listed, named, virtual_machine};
 use deadheat_analysis::number::{bytes, clock, interval, percent, ratio, three_digits, time_ns, whole};
 use deadheat_record::{
-    Bandwidth, CgroupKind, DoctorLink, DoctorLinkHost, DoctorMode, DoctorRecord, Machine, MachineDetails,
+    Bandwidth, CgroupKind, Clock, DoctorLink, DoctorLinkHost, DoctorMode, DoctorRecord, Machine, MachineDetails,
     Noise, NoiseFloor, Proof, ProofRace, ProofRow, Severity,
 };
 
@@ -321,15 +321,22 @@ fn ceiling(record: &DoctorRecord) -> String {
     )
 }
 
+/// What follows the figures of a load host: `; clock tsc, 21.0 ns to read`.
+fn clock(clock: &Clock) -> String {
+    let source = clock.source.as_deref().unwrap_or("unknown");
+    format!("; clock {}, {} to read", plain(source), time_ns(clock.read_ns))
+}
+
 /// A line for each load host, and one for all together if there are several.
 fn link(link: &DoctorLink) -> Vec<String> {
     let per_s = |one: &Bandwidth| format!("{}/s", bytes(one.payload_bytes_per_s as u64));
     let host = |(host, bandwidth): (&DoctorLinkHost, &Bandwidth)| {
         let [min, p50, p99] = [host.min_ns, host.p50_ns, host.p99_ns].map(|ns| time_ns(ns as f64));
         format!(
-            "{}: round trip {p50} (p50), {min} at least, {p99} (p99); receives {}",
+            "{}: round trip {p50} (p50), {min} at least, {p99} (p99); receives {}{}",
             plain(&host.name),
-            per_s(bandwidth)
+            per_s(bandwidth),
+            host.clock.as_ref().map(clock).unwrap_or_default()
         )
     };
     let hosts = link.hosts.iter().zip(&link.bandwidth.hosts).map(host);

@@ -372,7 +372,8 @@ fn retransmits(scene: &Scene<'_>, contender: usize, parts: &[&ContenderEpoch]) -
     let segments = total(here.into_iter().chain(there))?;
     let of_hosts =
         there.map_or_else(String::new, |there| format!(", {} of them by load hosts", whole(there)));
-    let message = format!("{} TCP segments were sent again while it was loaded{of_hosts}", whole(segments));
+    let what = if segments == 1 { "TCP segment was" } else { "TCP segments were" };
+    let message = format!("{} {what} sent again while it was loaded{of_hosts}", whole(segments));
     let reading = table::RETRANSMITS.read(By::Race, segments as f64, message);
     Some(reading.case(usize::from(scene.record.plan.load_from.is_some())))
 }
