@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deadheat_load::{
-    Address, Arrivals, Backend, Expectation, Limit, Pacer, Prepared, Rate, Requests, SessionConfig, SliceOrder, request_bytes,
+    Address, Arrivals, Backend, Expectation, Limit, Pacer, Prepared, Rate, Requests, SessionConfig,
+    SliceOrder, request_bytes,
 };
 use deadheat_remote::{HostCommand, LoadHosts, Patience, RemoteSession, start_skew};
 use deadheat_testkit::{TestServer, bed_or_skip, processes_with_env, turn, wait_until};
@@ -169,7 +170,8 @@ fn what_control_of_many_agents_costs() {
         let (hosts, connected) = (Arc::new(hosts), begun.elapsed());
         hosts.watch(&[], false).unwrap();
         let mut session = RemoteSession::open(Arc::clone(&hosts), &config(server.address(), count)).unwrap();
-        let pacer = Pacer::Open { rate: Rate::constant(10.0 * count as f64).unwrap(), arrivals: Arrivals::Constant };
+        let pacer =
+            Pacer::Open { rate: Rate::constant(10.0 * count as f64).unwrap(), arrivals: Arrivals::Constant };
         let order = SliceOrder { pacer, limit: Limit::duration(LENGTH), settle: Duration::ZERO, start: 0 };
         let sent = || (0..count).map(|host| hosts.traffic(host).0.messages).sum::<u64>();
         let (used, messages) = (own_ns(), sent());

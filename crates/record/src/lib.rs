@@ -41,8 +41,8 @@ pub use audit::{
 pub use claim::Claim;
 pub use collector::{Collector, CollectorKind, CollectorPass, Pauses};
 pub use doctor::{
-    BusyProcess, DOCTOR_SCHEMA, DoctorCeiling, DoctorLink, DoctorLinkHost, DoctorMode, DoctorRecord, Noise,
-    NoiseFloor, Plant, Proof, ProofRace, ProofRow, Resolution, doctor_schema_json,
+    BusyProcess, Clock, DOCTOR_SCHEMA, DoctorCeiling, DoctorLink, DoctorLinkHost, DoctorMode, DoctorRecord,
+    Noise, NoiseFloor, Plant, Proof, ProofRace, ProofRow, Resolution, doctor_schema_json,
 };
 pub use epoch::{
     ContenderEpoch, Difference, Epoch, ExternalReading, LaterCeiling, MemoryPoint, Outcomes, Pilot,

@@ -15,8 +15,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use deadheat_host::facts::clock;
 use deadheat_host::cgroup::Hierarchy;
+use deadheat_host::facts::clock;
 use deadheat_host::monitor::{Monitor, Snapshot};
 use deadheat_load::{
     Address, Answer, ExchangeError, ProgressHandle, Session, StopHandle, exchange_tls, with_causes,

@@ -2,7 +2,9 @@
 //!
 //! Owns the messages. Must not know how findings are shown.
 
-use deadheat_record::{BusyProcess, CgroupKind, Clock, DoctorRecord, Finding, NoiseFloor, Severity, VerdictWord};
+use deadheat_record::{
+    BusyProcess, CgroupKind, Clock, DoctorRecord, Finding, NoiseFloor, Severity, VerdictWord,
+};
 
 use super::proof;
 use crate::gates::table::{self, By};

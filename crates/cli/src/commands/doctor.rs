@@ -13,9 +13,9 @@ use deadheat_host::monitor::awake::{Awake, CPU_LATENCY_DEVICE, usual_cpu_latency
 use deadheat_host::monitor::noise::watch_noise;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::RunId;
-use deadheat_runner::LoadGenerator;
 use deadheat_record::{DOCTOR_SCHEMA, DoctorMode, DoctorRecord, Finding, Pinning, Proof};
 use deadheat_report::doctor;
+use deadheat_runner::LoadGenerator;
 
 use super::Failure;
 use super::load::write_json;

@@ -5,8 +5,8 @@
 use deadheat_analysis::doctor::{is_invalid, listed, named, virtual_machine};
 use deadheat_analysis::number::{bytes, clock, interval, percent, ratio, three_digits, time_ns, whole};
 use deadheat_record::{
-    Bandwidth, CgroupKind, Clock, DoctorLink, DoctorLinkHost, DoctorMode, DoctorRecord, Machine, MachineDetails,
-    Noise, NoiseFloor, Proof, ProofRace, ProofRow, Severity,
+    Bandwidth, CgroupKind, Clock, DoctorLink, DoctorLinkHost, DoctorMode, DoctorRecord, Machine,
+    MachineDetails, Noise, NoiseFloor, Proof, ProofRace, ProofRow, Severity,
 };
 
 use crate::style::{Style, Tone};
@@ -322,7 +322,7 @@ fn ceiling(record: &DoctorRecord) -> String {
 }
 
 /// What follows the figures of a load host: `; clock tsc, 21.0 ns to read`.
-fn clock(clock: &Clock) -> String {
+fn of_clock(clock: &Clock) -> String {
     let source = clock.source.as_deref().unwrap_or("unknown");
     format!("; clock {}, {} to read", plain(source), time_ns(clock.read_ns))
 }
@@ -336,7 +336,7 @@ fn link(link: &DoctorLink) -> Vec<String> {
             "{}: round trip {p50} (p50), {min} at least, {p99} (p99); receives {}{}",
             plain(&host.name),
             per_s(bandwidth),
-            host.clock.as_ref().map(clock).unwrap_or_default()
+            host.clock.as_ref().map(of_clock).unwrap_or_default()
         )
     };
     let hosts = link.hosts.iter().zip(&link.bandwidth.hosts).map(host);
