@@ -84,7 +84,10 @@ fn the_network_to_load_hosts_has_a_line_for_each() {
     insta::assert_snapshot!(lines.join("\n"));
     assert!(text.contains("servers 0,1; the load comes from others"), "{text}");
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("the clock of load host b\\u{1b}[2J is hpet, and takes 1.43 µs to read"), "{text}");
+    assert!(
+        words.contains("the clock of load host b\\u{1b}[2J is hpet, and takes 1.43 µs to read"),
+        "{text}"
+    );
 }
 
 #[test]
