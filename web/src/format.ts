@@ -1,5 +1,5 @@
 // Numbers as they are read: three significant digits, thousands apart, a unit. The same rules as in the terminal.
-import type { Limits, Maybe, Result, Traffic } from "./document";
+import type { Limits, Result, Traffic } from "./document";
 
 const grouped = (digits: string): string => {
   const [whole = "", fraction] = digits.split(".");
