@@ -20,7 +20,7 @@ use crate::flags::{Cli, Command, Input, RaceHostFlags};
 /// # Errors
 /// The study names a machine that ssh cannot reach by this name.
 pub(crate) fn typed_for(arguments: Vec<OsString>, console: &Console) -> Result<Vec<OsString>, Failure> {
-    // Whoever carries the command out tells what is wrong with it.
+    // The command itself reports what is wrong with its options or its study.
     let Ok(Cli { command }) = Cli::try_parse_from(&arguments) else { return Ok(arguments) };
     let Some((path, flags, chooses_cpus)) = of(&command) else { return Ok(arguments) };
     let Ok(study) = study::load(&path) else { return Ok(arguments) };

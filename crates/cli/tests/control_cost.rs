@@ -1,7 +1,7 @@
 //! A bench, and no part of `make test`: what it costs to control three load hosts that are network namespaces of one machine, by ssh.
 //!
 //! `cargo test --release -p deadheat --test program -- --ignored --nocapture what_control_of` prints two tables. It needs root and a quiet
-//! machine. Hosts and controlling side share their processors here, so starts are further apart than on machines of their own.
+//! machine. Here, hosts and controlling side share their processors, so starts are further apart than on separate machines.
 //! The second table is of up to a hundred agents on this machine, which hardly load: what this side needs for each of them.
 #![allow(clippy::unwrap_used)]
 
@@ -121,7 +121,7 @@ fn what_control_of_three_load_hosts_costs() {
     );
 }
 
-/// A session of so many connections to this address.
+/// A session with this number of connections to this address.
 fn config(address: SocketAddr, connections: usize) -> SessionConfig {
     let bytes = request_bytes("GET", "/", "test", &[], b"").unwrap();
     SessionConfig {
@@ -149,7 +149,7 @@ fn own_bytes() -> u64 {
     pages * rustix::param::page_size() as u64
 }
 
-/// What this side needs for each agent grows with their number and no faster: a line fits all rows.
+/// Prints what this side needs for 1 to 100 agents. The table shows whether the cost of each agent stays the same.
 #[test]
 #[ignore = "a bench"]
 fn what_control_of_many_agents_costs() {

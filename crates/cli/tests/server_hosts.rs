@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::common::{self, assert_measured, kit};
 
-/// A stand-in for ssh: it starts the command in a shell of this machine. Each host has a home of its own. It notes the hosts that were reached.
+/// A stand-in for ssh: it starts the command in a shell of this machine. Each host has a separate home folder. It notes the hosts that were reached.
 fn stand_in(kit: &Kit) -> PathBuf {
     stand_in_with(kit, "")
 }
@@ -320,7 +320,7 @@ fn what_cannot_be_done_on_another_machine_is_told() {
         .assert_status(2)
         .assert_stderr_has("cannot reach the host nowhere")
         .assert_stderr_has("No route to host");
-    // What fails there is said by the command there.
+    // The command there reports its own failures.
     kit.file("mine/data.txt", "");
     refused(&["--only", "nobody", "mine"], "nobody");
     fs::write(

@@ -78,7 +78,7 @@ pub fn listed(cpus: &[usize]) -> String {
 fn cores(record: &DoctorRecord) -> Vec<Finding> {
     let (machine, pinning) = (&record.machine, &record.pinning);
     let mut findings = Vec::new();
-    // Only load from other machines leaves the generator without cores of its own.
+    // If the load comes from other machines, the generator has no cores here.
     if pinning.server_cpus.is_empty() {
         let allowed = machine
             .details
@@ -194,7 +194,7 @@ fn clock(name: &str, clock: &Clock) -> Option<Finding> {
     let remedy = if clock.sources.iter().any(|one| one == "tsc") && !good {
         "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
     } else {
-        "the kernel does not trust the processor's clock there: see `dmesg | grep -i tsc`, and boot with tsc=reliable if you know better"
+        "the kernel does not trust the processor's clock: see `dmesg | grep -i tsc`, and boot with tsc=reliable if you know better"
     };
     let time = time_ns(clock.read_ns);
     let message = format!("{name} is {source}, and takes {time} to read: short latencies are less exact");
