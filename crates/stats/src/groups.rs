@@ -44,18 +44,21 @@ impl TwoGroups {
         let splits = (2..=sorted.len() - 2).filter_map(split);
         let (squares, low, high, at) = splits.min_by(|one, other| one.0.total_cmp(&other.0))?;
         let deviation = (squares / (values.len() - 2) as f64).sqrt();
-        let apart = high - low > limit(values.len()) * deviation && high > low;
+        let smaller = at.min(values.len() - at);
+        let apart = high - low > limit(values.len(), smaller) * deviation && high > low;
         apart.then(|| Self { low, high, upper: values.iter().map(|value| *value >= sorted[at]).collect() })
     }
 }
 
-/// How far apart the means of two groups among `n` values must lie, in standard deviations within the groups.
+/// How far apart the means of two groups among `n` values must lie, in standard deviations within the groups, if the smaller group has
+/// `smaller` values (2 to n / 2).
 ///
 /// The limit is chosen by simulation: the best split of independent values exceeds it in at most one of 1,000 series, whether the values
 /// are normal, exponential, from Student's t with three degrees of freedom, or normal with a five times wider tenth
-/// (`simulations::one_group_is_seldom_taken_for_two`).
-pub fn limit(n: usize) -> f64 {
-    10.0 + 50.0 / (n as f64 - 2.0)
+/// (`simulations::one_group_is_seldom_taken_for_two`). Groups of two need the most: two values far from the others are common where
+/// tails are heavy.
+fn limit(n: usize, smaller: usize) -> f64 {
+    (11.0 + 45.0 / (n as f64 - 2.0)) * (2.0 / smaller as f64).sqrt()
 }
 
 #[cfg(test)]
@@ -69,6 +72,18 @@ mod tests {
         assert_eq!(found.upper, [false, true, false, true, false, true]);
         assert!((found.low - 1.0).abs() < 1e-9 && (found.high - 2.0).abs() < 1e-9);
         assert_eq!(TwoGroups::of(&[1.0, 1.1, 1.2, 1.3, 1.4, 1.5]), None);
+    }
+
+    #[test]
+    fn a_group_of_half_of_the_values_may_be_nearer_than_one_of_two() {
+        // Means 12 standard deviations apart.
+        let at = |upper: usize| -> Vec<f64> {
+            (0..10_usize)
+                .map(|i| f64::from(u8::from(i < upper)) * 12.0 + if i % 2 == 0 { 0.9 } else { -0.9 })
+                .collect()
+        };
+        assert!(TwoGroups::of(&at(4)).is_some());
+        assert_eq!(TwoGroups::of(&at(2)), None);
     }
 
     #[test]

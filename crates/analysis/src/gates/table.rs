@@ -349,7 +349,7 @@ pub static NO_STEADY_STATE: Gate = Gate {
 /// `bimodal-starts`.
 pub static BIMODAL_STARTS: Gate = Gate {
     race: Some(GateText {
-        warns: "from six epochs on: the rates of a contender's epochs, alone and against the other contenders', come in two groups far apart",
+        warns: "from six epochs on: the rates of a contender's epochs come in two groups far apart, and its ratios to the other contenders differ between them",
         invalid: "",
         remedies: &[
             "find out what differs between its starts (layout of memory, which core, a race during the start); the ratio is that of the mix of both kinds",

@@ -4,7 +4,7 @@
 //! remedies (the table owns them).
 
 use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Severity, Slice};
-use deadheat_stats::{FEWEST_SLOPES, PairJudgement, TwoGroups, Verdict};
+use deadheat_stats::{FEWEST_SLOPES, PairJudgement, TwoGroups, Verdict, Welch};
 
 use super::scene::Scene;
 use super::{generator, link};
@@ -15,6 +15,9 @@ use crate::judge::climb;
 use crate::number::{furthest, percent, whole};
 use crate::report::ContenderResult;
 use crate::series::{self, Contest};
+
+/// Level at which the ratios of a contender must differ between the two groups of its rates.
+const BIMODAL_ALPHA: f64 = 0.001;
 
 /// All gates of a scenario.
 pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
@@ -254,8 +257,8 @@ fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readin
     Some(table::NO_STEADY_STATE.say(By::Race, severity, message).case(case))
 }
 
-/// Both must show the same two groups: the contender's own rates, because a ratio does not say which side changed, and its ratios to the
-/// other contenders, because a machine that changes its speed changes all rates.
+/// The contender's own rates must come in two groups, because a ratio does not say which side changed. Its ratios to the other contenders
+/// must differ between the same groups, because a machine that changes its speed changes all rates.
 fn bimodal_starts(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let contender = scene.index_of(&result.contender)?;
     let racing: Vec<usize> = scene.results.iter().filter_map(|one| scene.index_of(&one.contender)).collect();
@@ -267,9 +270,13 @@ fn bimodal_starts(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading
         .zip(&own)
         .map(|(epoch, own)| own - mean(epoch.iter().map(|pace| pace.ln())).unwrap_or(*own))
         .collect();
-    let (own, ratios) = (TwoGroups::of(&own)?, TwoGroups::of(&ratios)?);
+    let own = TwoGroups::of(&own)?;
+    let of = |upper: bool| -> Vec<f64> {
+        own.upper.iter().zip(&ratios).filter(|(at, _)| **at == upper).map(|(_, ratio)| *ratio).collect()
+    };
+    let ratios = Welch::of(&of(false), &of(true))?;
     let differ = (own.high - own.low).exp_m1();
-    if own.upper != ratios.upper || differ <= scene.record.plan.method.margin {
+    if ratios.interval(BIMODAL_ALPHA).low <= 0.0 || differ <= scene.record.plan.method.margin {
         return None;
     }
     let fast = own.upper.iter().filter(|upper| **upper).count();
