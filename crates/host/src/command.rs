@@ -39,6 +39,9 @@ pub const GIT_VARIABLES: [&str; 14] = [
     "GIT_IMPLICIT_WORK_TREE",
 ];
 
+/// The placeholder in a build for the layout of the code. A build that contains it runs again before each epoch.
+pub const SEED: &str = "seed";
+
 /// Placeholders and their values, as far as they are known before anything starts.
 pub fn values(plan: &Plan) -> BTreeMap<String, String> {
     let folders =

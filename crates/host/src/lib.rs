@@ -18,10 +18,12 @@ pub mod usage;
 mod local;
 
 use std::io;
+use std::time::Duration;
 
 use deadheat_record::{Finding, Plan};
 
 use cgroup::delegation::DelegatedGroup;
+use command::{Ran, ShellCommand};
 pub use local::LocalHost;
 use monitor::Monitor;
 use monitor::awake::Awake;
@@ -35,6 +37,18 @@ pub trait Host {
     /// # Errors
     /// When a fixed port is already in use or the process cannot be created.
     fn start(&self, spec: &ProcessSpec<'_>) -> Result<Box<dyn Process>, StartError>;
+
+    /// Runs a command to its end, at most for `limit`. Everything that it started ends with it, and also when deadheat ends in any way.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    fn run(
+        &self,
+        name: &str,
+        command: &ShellCommand,
+        limit: Duration,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Ran, StartError>;
 
     /// Pins the calling thread, and the threads that it starts from now on, to these processors; an empty list means all.
     ///

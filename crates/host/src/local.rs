@@ -30,12 +30,12 @@ pub struct LocalHost<'a> {
 /// How often to look whether a command has ended.
 const GLANCE: Duration = Duration::from_millis(10);
 
-impl LocalHost<'_> {
-    /// Runs a command to its end, at most for `limit`. Everything that it started ends with it, and also when deadheat ends in any way.
-    ///
-    /// # Errors
-    /// When it cannot be started.
-    pub fn run(
+impl Host for LocalHost<'_> {
+    fn start(&self, spec: &ProcessSpec<'_>) -> Result<Box<dyn Process>, StartError> {
+        Ok(Box::new(LocalProcess::start(spec, self.run)?))
+    }
+
+    fn run(
         &self,
         name: &str,
         command: &ShellCommand,
@@ -73,12 +73,6 @@ impl LocalHost<'_> {
         };
         Box::new(process).stop();
         Ok(ran)
-    }
-}
-
-impl Host for LocalHost<'_> {
-    fn start(&self, spec: &ProcessSpec<'_>) -> Result<Box<dyn Process>, StartError> {
-        Ok(Box::new(LocalProcess::start(spec, self.run)?))
     }
 
     fn pin(&self, cpus: &[usize]) -> io::Result<()> {

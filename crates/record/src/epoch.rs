@@ -258,6 +258,9 @@ pub struct ContenderEpoch {
     /// nanoseconds. Its resolution is 0.5 %, and not finer than about 0.3 ms. In records of earlier versions, it starts some milliseconds earlier,
     /// when the contender's keeper process starts, and ends at the first answer of any kind.
     pub cold_start_ns: u64,
+    /// The `{seed}` of its build before this epoch, 1 to 2^31 - 1; absent if it is built once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build_seed: Option<u32>,
     /// Requests answered in the warm-up.
     pub warmup_requests: u64,
     /// Length of the warm-up, in nanoseconds.

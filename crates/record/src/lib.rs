@@ -66,8 +66,8 @@ pub use metric::{METRICS, Metric, MetricRow, Unit};
 pub use peak::{Objective, PeakEnd, PeakSeen, Trial, TrialEnd};
 pub use plan::Container;
 pub use plan::{
-    BodyRule, Contender, Ending, JsonRule, Limits, Listen, LoadFrom, Method, Plan, Probe, Replay, Revision,
-    ScenarioPlan, ServerHost, Service, Share, Source, StatusRule, Traffic, Typed, Volatile,
+    BodyRule, Contender, Ending, JsonRule, Limits, Listen, LoadFrom, Method, Plan, Probe, Rebuild, Replay,
+    Revision, ScenarioPlan, ServerHost, Service, Share, Source, StatusRule, Traffic, Typed, Volatile,
 };
 pub use profile::{Function, ProfilePass, ProfileUsage, Stacks, Why};
 pub use readings::{Handicap, HostReading, NetworkReading, Throttling};

@@ -192,6 +192,9 @@ pub struct Contender {
     /// The container that its command runs; absent if it runs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<Container>,
+    /// Its build, if it runs again before each epoch, with another seed for the layout of its code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuild: Option<Rebuild>,
     /// Whether it speaks plain HTTP only. If so, it does not race in scenarios over TLS.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain_http_only: bool,
@@ -201,6 +204,15 @@ pub struct Contender {
     /// Whether it is the control: the baseline once more, which shows how much identical code differs in this race.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub control: bool,
+}
+
+/// A build that runs again before each epoch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rebuild {
+    /// The shell command. deadheat replaces `{seed}`, and `{dataset}`, `{work}` and `{study}` as in the contender's command.
+    pub command: String,
+    /// The longest time that it may take, in nanoseconds.
+    pub limit_ns: u64,
 }
 
 /// A container as a contender.

@@ -73,7 +73,7 @@ pub(crate) fn measure(epoch_run: &EpochRun<'_>, parity: &Parity) -> Result<f64, 
     let threads = launcher.plan.pinning.server_cpus.len().max(1);
     let NullStart { process, answer } =
         launcher.start_null(body_length(parity), threads).map_err(|error| error.to_string())?;
-    let runner = ReadyContender { contender: 0, process, cold_start: Duration::ZERO };
+    let runner = ReadyContender { contender: 0, process, cold_start: Duration::ZERO, build_seed: None };
     let requests = requests(epoch_run, parity, &answer.body)?;
     let shape = Experiment::Closed { connections: epoch_run.scenario.shape.connections() };
     let scenario = ScenarioPlan { shape, ..epoch_run.scenario.clone() };

@@ -144,8 +144,7 @@ impl EpochRun<'_> {
         let mut runners = Vec::new();
         for contender in schedule::shuffled(&self.racing, self.seed) {
             let name = &self.plan().contenders[contender].name;
-            observer.event(&Event::Doing(&format!("starting {name}")));
-            match self.launcher.start(contender, &self.scenario.limits, Until::Parity, log, self.observe) {
+            match self.start(contender, name, log, observer) {
                 Ok(runner) => runners.push(runner),
                 Err(error) => {
                     stop_all(runners);
@@ -170,6 +169,24 @@ impl EpochRun<'_> {
                 Err(broken)
             }
         }
+    }
+
+    /// Builds a contender if each epoch has a build of its own, and starts it.
+    fn start(
+        &self,
+        contender: usize,
+        name: &str,
+        log: &str,
+        observer: &mut dyn Observer,
+    ) -> Result<ReadyContender, StartError> {
+        if self.plan().contenders[contender].rebuild.is_some() {
+            observer.event(&Event::Doing(&format!("building {name}")));
+        }
+        let build_seed = self.launcher.rebuild(contender, self.seed)?;
+        observer.event(&Event::Doing(&format!("starting {name}")));
+        let limits = &self.scenario.limits;
+        let ready = self.launcher.start(contender, limits, Until::Parity, log, self.observe)?;
+        Ok(ReadyContender { build_seed, ..ready })
     }
 
     /// Brings the data of all services back to the same state.

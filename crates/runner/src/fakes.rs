@@ -16,6 +16,7 @@ use std::time::Duration;
 use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::cgroup::delegation::DelegatedGroup;
 use deadheat_host::clock::Clock;
+use deadheat_host::command::{Ran, ShellCommand};
 use deadheat_host::monitor::Monitor;
 use deadheat_host::monitor::awake::Awake;
 use deadheat_host::process::instructions::Instructions;
@@ -51,6 +52,8 @@ pub(crate) struct Character {
     pub refuses_full_speed: bool,
     /// Whether its command cannot be started.
     pub cannot_start: bool,
+    /// Whether its build takes too long.
+    pub builds_forever: bool,
     /// Time from its start until it answers.
     pub start: Duration,
 }
@@ -65,6 +68,7 @@ impl Character {
             body: "ok",
             refuses_full_speed: false,
             cannot_start: false,
+            builds_forever: false,
             start: Duration::ZERO,
         }
     }
@@ -201,6 +205,18 @@ impl Host for FakeHost {
             begun: world.now.get(),
         };
         Ok(Box::new(process))
+    }
+
+    fn run(
+        &self,
+        name: &str,
+        command: &ShellCommand,
+        limit: Duration,
+        _: &dyn Fn() -> bool,
+    ) -> Result<Ran, StartError> {
+        self.0.note(format!("run {name}: {}", command.shown()));
+        let forever = self.0.character(name).builds_forever;
+        Ok(if forever { Ran::TooLong(limit) } else { Ran::Ended(ExitStatus::default()) })
     }
 
     fn pin(&self, _: &[usize]) -> io::Result<()> {

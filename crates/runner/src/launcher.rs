@@ -14,9 +14,10 @@ use crate::ask::{LoadGenerator, NoAnswer, Question};
 use crate::authority::Authority;
 use crate::ceiling::NULL_COMMAND;
 use crate::parity::{Contract, Parity, ProbeTarget, QuestionError};
+use crate::schedule::derive_seed;
 use deadheat_host::Host;
 use deadheat_host::clock::Clock;
-use deadheat_host::command::{ShellCommand, values_of};
+use deadheat_host::command::{Ran, SEED, ShellCommand, ended, values_of};
 use deadheat_host::process::ready::ReadyCommand;
 use deadheat_host::process::{Observe, Process, ProcessSpec, StartError, fill, wait_ready};
 
@@ -83,6 +84,8 @@ pub(crate) struct ReadyContender {
     /// Time from the start of its command to its first answer that meets the contract. If no such answer arrived before the parity check,
     /// time to the last wrong answer.
     pub cold_start: Duration,
+    /// The seed of its build, if it was built for this start.
+    pub build_seed: Option<u32>,
 }
 
 /// The null server, up and frozen.
@@ -208,7 +211,7 @@ impl Launcher<'_> {
         process
             .freeze()
             .map_err(|error| StartError::Spawn { name: one.name.clone(), reason: error.to_string() })?;
-        Ok(ReadyContender { contender, process, cold_start })
+        Ok(ReadyContender { contender, process, cold_start, build_seed: None })
     }
 
     /// Returns a function that says what is wrong with an answer, as long as the start still waits for a correct one.
@@ -313,6 +316,30 @@ impl Launcher<'_> {
             up.push(process);
         }
         Ok(up)
+    }
+
+    /// Builds a contender again, if its build has a seed, and returns the seed: 1 to 2^31 - 1, derived from `epoch`.
+    ///
+    /// # Errors
+    /// When the build fails or takes too long, or the user interrupts.
+    pub(crate) fn rebuild(&self, contender: usize, epoch: u64) -> Result<Option<u32>, StartError> {
+        let one = &self.plan.contenders[contender];
+        let Some(rebuild) = &one.rebuild else { return Ok(None) };
+        self.go_on()?;
+        let seed = (derive_seed(epoch, contender, 0) % u64::from(i32::MAX as u32)) as u32 + 1;
+        let mut values = values_of(one, &self.values);
+        values.insert(SEED.into(), seed.to_string());
+        let log = self.log(contender, "build");
+        let command = ShellCommand::new(&rebuild.command, &one.folder, &one.env, &values, log);
+        let limit = Duration::from_nanos(rebuild.limit_ns);
+        let problem = match self.host.run(&one.name, &command, limit, self.stopped)? {
+            Ran::Ended(status) if status.success() => return Ok(Some(seed)),
+            Ran::Ended(status) => ended(status),
+            Ran::TooLong(limit) => format!("ran for over {} s (--build-timeout)", limit.as_secs_f64()),
+            Ran::Interrupted => return Err(StartError::Interrupted),
+        };
+        let reason = format!("its build with seed {seed} {problem}{}", command.tail());
+        Err(StartError::Spawn { name: one.name.clone(), reason })
     }
 
     /// Runs the `reset` command of each service, so that all epochs begin with the same data.

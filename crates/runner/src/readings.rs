@@ -102,6 +102,7 @@ impl ContenderReadings {
         Ok(ContenderEpoch {
             contender: one.runner.contender,
             cold_start_ns: one.runner.cold_start.as_nanos() as u64,
+            build_seed: one.runner.build_seed,
             warmup_requests: warmup.completions,
             warmup_ns: warmup.elapsed_ns,
             completions: self.sum.completions,

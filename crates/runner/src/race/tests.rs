@@ -10,7 +10,7 @@ use deadheat_analysis::Report;
 use deadheat_load::{RecordedRequest, RecordedTimes, Recording};
 use deadheat_record::{
     BodyRule, Capture, Contender, Experiment, Journal, Limits, Link, LoadFrom, LogContents, LogReading,
-    Method, Metric, Objective, Pinning, Plan, Probe, Record, Replay, RequestLog, Rows, ScenarioPlan,
+    Method, Metric, Objective, Pinning, Plan, Probe, Rebuild, Record, Replay, RequestLog, Rows, ScenarioPlan,
     Severity, Share, Slices, StatusRule, Traffic, Typed, ValuesFile, Why, read,
 };
 
@@ -353,6 +353,39 @@ fn an_epoch_has_its_order() {
     assert_eq!((rounds[0], rounds[1]), (rounds[3], rounds[2]), "mirrored: {rounds:?}");
     assert_eq!(kinds[kinds.len() - 2..], ["stop", "stop"]);
     assert_eq!((names("start"), names("stop"), names("open")), (2, 2, 2));
+}
+
+#[test]
+fn a_build_with_a_seed_runs_before_each_start_with_another() {
+    let with = |a: Character| {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::of(&[("a", a), ("b", Character::taking_us(100.0))]);
+        let mut plan = plan(folder.path(), &["a", "b"]);
+        plan.contenders[0].rebuild =
+            Some(Rebuild { command: "make SEED={seed}".into(), limit_ns: 2_000 * MS });
+        let (finish, record) = raced(&world, plan, folder.path());
+        (finish, record, world.calls.take())
+    };
+    let (_, record, calls) = with(Character::taking_us(100.0));
+    let own: Vec<&str> = calls
+        .iter()
+        .map(String::as_str)
+        .filter(|call| call.contains(" a") && !call.contains("ask"))
+        .collect();
+    let starts: Vec<usize> = (0..own.len()).filter(|at| own[*at] == "start a").collect();
+    let built: Vec<&str> = starts.iter().map(|at| own[at - 1]).collect();
+    let said = |seed: u32| format!("run a: make SEED={seed}");
+    let seeds: Vec<u32> = record.epochs.iter().map(|one| one.contenders[0].build_seed.unwrap()).collect();
+    // The pilot's start has a build, too.
+    assert_eq!(built[1..], seeds.iter().map(|seed| said(*seed)).collect::<Vec<_>>());
+    assert!(seeds.len() >= 3 && seeds.windows(2).all(|two| two[0] != two[1]), "{seeds:?}");
+    assert!(record.epochs.iter().all(|epoch| epoch.contenders[1].build_seed.is_none()));
+
+    let (_, record, calls) = with(Character { builds_forever: true, ..Character::taking_us(100.0) });
+    assert!(record.epochs.is_empty() && !calls.contains(&"start a".to_owned()), "{calls:?}");
+    let found =
+        record.findings.iter().find(|(_, one)| one.message.contains("ran for over 2 s (--build-timeout)"));
+    assert_eq!(found.unwrap().1.contender.as_deref(), Some("a"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use deadheat_host::process::container::container_of;
 use deadheat_record::Listen;
 use toml::Spanned;
 
@@ -176,7 +177,7 @@ fn placeholders(study: &Study, reading: &StudyReader<'_>) {
         listens.iter().map(|(name, listen)| (*name, *listen, used(name))).collect()
     };
     let none_up = up(&|_| false);
-    let idle = Context { listen: None, dataset, output: false, tls: false, services: &none_up };
+    let idle = Context { listen: None, dataset, output: false, build: false, tls: false, services: &none_up };
     let tls = study.scenarios.iter().any(|scenario| scenario.traffic.tls);
     if let Some(dataset) = &study.dataset {
         placeholder::check(reading, &dataset.command, &Context { output: true, dataset: false, ..idle });
@@ -210,6 +211,8 @@ fn contender_placeholders(
         std::iter::once(&contender.command).chain(contender.env.values()).chain(contender.measures.values());
     let started = started.chain(logging);
     started.for_each(|text| placeholder::check(reading, text, running));
-    let before = contender.build.iter().chain(&contender.version);
-    before.for_each(|text| placeholder::check(reading, text, idle));
+    contender.version.iter().for_each(|text| placeholder::check(reading, text, idle));
+    // The image of a container is in the record, so there is one for the whole race.
+    let building = Context { build: container_of(contender.command.get_ref()).is_none(), ..*idle };
+    contender.build.iter().for_each(|text| placeholder::check(reading, text, &building));
 }

@@ -21,6 +21,8 @@ pub(super) struct Context<'s> {
     pub(super) dataset: bool,
     /// Whether the command creates the dataset.
     pub(super) output: bool,
+    /// Whether the command builds a contender.
+    pub(super) build: bool,
     /// Whether it starts a contender in a scenario over TLS.
     pub(super) tls: bool,
     /// All services of the study: name, where it listens, and whether it is running when the command runs.
@@ -71,6 +73,7 @@ impl Context<'_> {
         known.extend(self.listen.map(|listen| own(listen).into()));
         known.extend(self.dataset.then(|| "dataset".into()));
         known.extend(self.output.then(|| "output".into()));
+        known.extend(self.build.then(|| "seed".into()));
         known.extend(self.tls.then_some(["cert", "key"]).into_iter().flatten().map(String::from));
         let up = self.services.iter().filter(|(_, _, up)| *up);
         known.extend(up.map(|(name, listen, _)| format!("{name}.{}", own(listen))));
@@ -88,6 +91,10 @@ impl Context<'_> {
             "cert" => Some(Fault::new(
                 "{cert} has no value here".into(),
                 "contenders in a [[scenario]] with `tls = true` have a certificate, unless they say `tls = false`",
+            )),
+            "seed" => Some(Fault::new(
+                "{seed} has no value here".into(),
+                "the `build` of a contender that is no container has one: it then runs before each epoch, with another seed",
             )),
             "dataset" if self.output => Some(Fault::new(
                 "{dataset} is what this command makes".into(),
@@ -163,7 +170,7 @@ mod tests {
     use super::*;
 
     fn context<'s>(listen: Option<&'s Listen>, services: &'s [(&'s str, &'s Listen, bool)]) -> Context<'s> {
-        Context { listen, dataset: true, output: false, tls: false, services }
+        Context { listen, dataset: true, output: false, build: false, tls: false, services }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::mem::discriminant;
 use std::time::Duration;
 
+use deadheat_host::command::SEED;
 use deadheat_load::Rate;
 use deadheat_record as record;
 use deadheat_record::{
@@ -22,7 +23,7 @@ use super::sweep::points;
 use super::topology::Topology;
 use crate::choices::{Choices, LoadChoices, MethodChoices, READ_PORT, Selection, UsageError, WhyWord, YesNo};
 use crate::file::{self, Contender, Study, nearest, one_of, shown};
-use crate::prepare::Skipped;
+use crate::prepare::{BUILD_LIMIT, Skipped};
 
 /// The name of the scenario in a study without scenarios.
 pub(super) const STEADY: &str = "steady";
@@ -128,7 +129,7 @@ pub fn resolve(
         services: services(study, &contenders),
         skipped: left_out.iter().map(|skipped| (skipped.name.clone(), skipped.why())).collect(),
         contenders: with_control(
-            contenders.into_iter().map(planned).collect(),
+            contenders.into_iter().map(|one| planned(one, choices)).collect(),
             &method.baseline,
             controlled,
         )?,
@@ -264,7 +265,10 @@ fn unused(name: &str, contenders: &[record::Contender]) -> String {
     free.next().unwrap_or_else(|| name.to_owned())
 }
 
-fn planned(contender: &Contender) -> record::Contender {
+fn planned(contender: &Contender, choices: &Choices) -> record::Contender {
+    let limit = choices.load.build_timeout.unwrap_or(BUILD_LIMIT);
+    let build = contender.build.as_ref().map(Spanned::get_ref);
+    let rebuild = build.filter(|build| record::placeholders(build).any(|(_, name)| name == SEED));
     record::Contender {
         name: contender.name.get_ref().clone(),
         command: contender.command.get_ref().clone(),
@@ -272,6 +276,8 @@ fn planned(contender: &Contender) -> record::Contender {
         env: plain(&contender.env),
         listen: contender.listen.get_ref().clone(),
         services: contender.services.iter().map(|name| name.get_ref().clone()).collect(),
+        rebuild: rebuild
+            .map(|command| record::Rebuild { command: command.clone(), limit_ns: limit.as_nanos() as u64 }),
         plain_http_only: contender.plain_http_only,
         version: None,
         measures: plain(&contender.measures),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use deadheat_host::command::{self, Ran, ShellCommand, values_of};
+use deadheat_host::command::{self, Ran, SEED, ShellCommand, values_of};
 use deadheat_record::{Contender, Plan};
 
 use super::{PrepareError, Progress, RunCommand};
@@ -41,7 +41,9 @@ fn build(
 ) -> Result<(), PrepareError> {
     let name = &planned.name;
     let log = plan.work.join("logs").join(command::log_name("build", name));
-    let values = values_of(planned, &command::values(plan));
+    let mut values = values_of(planned, &command::values(plan));
+    // Versions and sizes are those of one build; each epoch has its own.
+    values.insert(SEED.into(), "1".into());
     let order = ShellCommand::new(command, &planned.folder, &planned.env, &values, log);
     let ended = match run(name, &order, limit) {
         Ok(Ran::Ended(status)) if status.success() => return Ok(()),
