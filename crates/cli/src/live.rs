@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use deadheat_analysis::{Report, ScenarioResult};
+use deadheat_host::clock::unix_ms;
 use deadheat_record::{Difference, Record};
 use deadheat_report::live::{LiveRow, LiveState, lines, plain_line};
 use deadheat_report::{Style, terminal};
-use deadheat_runner::{Event, Observer, spent_ns};
+use deadheat_runner::{Event, Observer, due_unix_ms, spent_ns};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::commands::write_atomically;
@@ -155,11 +156,15 @@ fn looks(record: &Record, scenario: &str) -> Vec<usize> {
 }
 
 /// The longest remaining time in seconds: the epochs up to the maximum at the slowest pace so far, within the budget. `counted` epochs already
-/// count.
+/// count. A race that spreads its epochs waits before each of them.
 fn left(record: &Record, scenario: &str, counted: usize) -> Option<u64> {
     let took: Vec<u64> = record.epochs_of(scenario).map(|epoch| epoch.took_ns).collect();
     let longest = took.iter().max()?;
-    let most = looks(record, scenario).last()?.saturating_sub(counted) as u64 * longest;
+    let epochs = looks(record, scenario).last()?.saturating_sub(counted);
+    if let Some(last) = due_unix_ms(record, scenario, (took.len() + epochs).saturating_sub(1)) {
+        return Some((last.saturating_sub(unix_ms()) + longest / 1_000_000) / 1_000);
+    }
+    let most = epochs as u64 * longest;
     let budget = record
         .plan
         .method

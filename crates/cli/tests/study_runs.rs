@@ -129,9 +129,9 @@ fn a_choice_of_contenders_that_are_not_there_is_refused() {
     assert!(kit.leftovers().is_empty());
 }
 
-/// A log is raced with its timing, and the data of a service is the same at the beginning of each epoch.
+/// A log is raced with its timing. The data of a service is the same at the beginning of each epoch, and a build with a seed has another one.
 #[test]
-fn a_log_is_raced_and_services_are_reset() {
+fn a_log_is_raced_with_services_reset_and_a_build_with_seeds() {
     let (kit, _turn) = (kit(), deadheat_testkit::turn());
     let line = |at: usize| {
         let (second, path) = (at / 20, if at.is_multiple_of(2) { "/a" } else { "/b?c" });
@@ -144,7 +144,7 @@ fn a_log_is_raced_and_services_are_reset() {
         table("service", "db", &format!("exec {} --port {{port}}", server_line(&[])))
             + "reset = \"echo {port} >> resets.txt\"\n",
         contender("a"),
-        contender("b"),
+        contender("b") + "build = \"echo {seed} >> seeds.txt\"\n",
         "[[probe]]\nname = \"traffic\"\nrequests_from = \"access.log\"\n".to_owned(),
         "[[scenario]]\nname = \"users\"\nconnections = 8\norder = \"timing\"\nspeed = 10\n".to_owned(),
     ];
@@ -158,6 +158,12 @@ fn a_log_is_raced_and_services_are_reset() {
     let epochs = json["record"]["epochs"].as_array().unwrap().len();
     // One reset for each epoch, and one for the pilot.
     assert_eq!(kit.read("resets.txt").lines().count(), epochs + 1, "{outcome}");
+    let seeds: Vec<u64> = kit.read("seeds.txt").lines().map(|line| line.parse().unwrap()).collect();
+    let kept = json["record"]["epochs"].as_array().unwrap().iter();
+    let kept: Vec<u64> = kept.map(|epoch| epoch["contenders"][1]["build_seed"].as_u64().unwrap()).collect();
+    // One build before the race, and one for the pilot.
+    assert_eq!((seeds[0], &seeds[2..]), (1, &kept[..]));
+    assert!(kept.windows(2).all(|two| two[0] != two[1]), "{kept:?}");
     let log = &json["record"]["plan"]["probes"][0]["log"]["contents"];
     assert_eq!(
         (log["requests"].as_u64(), log["distinct"].as_u64(), log["broken"].as_u64()),

@@ -610,6 +610,9 @@ pub struct Method {
     /// Time budget in nanoseconds. deadheat starts no epoch that would end after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_ns: Option<u64>,
+    /// Time over which the epochs of each scenario are spread evenly, up to the last one, in nanoseconds; 0: they follow each other.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub over_ns: u64,
     /// Length of the load in the diagnostic pass after a scenario, in nanoseconds, for each contender with a declared garbage collector; 0 for no
     /// such pass.
     #[serde(default, skip_serializing_if = "is_zero")]

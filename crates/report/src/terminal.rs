@@ -17,7 +17,7 @@ mod scenario;
 mod sweep;
 mod table;
 
-use deadheat_analysis::number::percent;
+use deadheat_analysis::number::{clock, percent};
 use deadheat_analysis::{Report, accepting};
 
 use crate::style::{Style, Tone};
@@ -84,8 +84,12 @@ fn heading(report: &Report, style: &Style) -> Vec<String> {
     let margin = percent(method.margin);
     let host =
         plan.server_host.as_ref().map(|host| format!(", on {}", plain(&host.host))).unwrap_or_default();
+    let over = match method.over_ns {
+        0 => String::new(),
+        ns => format!(", epochs spread over {}", clock(ns / 1_000_000_000)),
+    };
     let about = format!(
-        "{} profile, seed {}, margin {margin}, alpha {}{host}{state}",
+        "{} profile, seed {}, margin {margin}, alpha {}{over}{host}{state}",
         plain(&method.profile),
         method.seed,
         method.alpha

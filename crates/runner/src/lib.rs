@@ -44,4 +44,4 @@ pub use linked::Linked;
 pub use load_hosts::{LoadHostWork, LoadHostsWork};
 pub use observe::{Observed, observe};
 pub use parity::{ContractError, ProbeFiles, QuestionError};
-pub use race::{Finish, Place, Race, RaceError, spent_ns};
+pub use race::{Finish, Place, Race, RaceError, due_unix_ms, spent_ns};

@@ -43,6 +43,8 @@ const PILOT_WINDOWS: u32 = 80;
 const MOST_UNUSABLE: usize = 2;
 /// A scenario stops after this many such epochs in a row from the start of a session, or after fewer if its first look takes fewer.
 const MOST_FRUITLESS: usize = 6;
+/// How often a race that waits for its next epoch looks whether the user interrupts it.
+const GLANCE: Duration = Duration::from_millis(200);
 /// Maximum number of attempts at a scenario when contenders drop out of its epochs.
 const MOST_RESTARTS: usize = 100;
 
@@ -565,8 +567,27 @@ impl Race<'_> {
         }
     }
 
+    /// Waits until the next epoch is due, in a race whose epochs are spread over hours.
+    fn wait_until_due(&mut self, scenario: &str) -> Result<(), ScenarioError> {
+        let epochs = self.record.epochs_of(scenario).count();
+        let Some(due) = due_unix_ms(&self.record, scenario, epochs) else { return Ok(()) };
+        loop {
+            let left = Duration::from_millis(due.saturating_sub(self.place.clock.unix_ms()));
+            if left.is_zero() {
+                return Ok(());
+            }
+            if (self.stopped)() {
+                return Err(EpochError::Interrupted.into());
+            }
+            self.observer
+                .event(&Event::Doing(&format!("the next epoch is in {} min", left.as_secs() / 60 + 1)));
+            self.place.clock.sleep(left.min(GLANCE));
+        }
+    }
+
     pub(crate) fn epoch(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
         let name = &run.scenario.name;
+        self.wait_until_due(name)?;
         let number = self.record.epochs_of(name).count() + 1;
         let begun = self.record.anew.iter().filter(|(one, ..)| one == name).count();
         let warmup = Duration::from_nanos(self.record.warmup_ns(name).unwrap_or(0));
@@ -626,7 +647,9 @@ impl Race<'_> {
         let next = looks.into_iter().find(|look| *look > counted).filter(|_| is_look);
         let epochs = next.map_or(1, |look| look - counted) as u64;
         let needed = Duration::from_nanos(self.longest_ns(name).saturating_mul(epochs));
-        Ok(self.place.clock.now().saturating_add(needed) > pause_at)
+        let due = due_unix_ms(&self.record, name, self.record.epochs_of(name).count()).unwrap_or(0);
+        let wait = Duration::from_millis(due.saturating_sub(self.place.clock.unix_ms()));
+        Ok(self.place.clock.now().saturating_add(wait).saturating_add(needed) > pause_at)
     }
 
     /// Whether this session has as many epochs as the first look takes, or six if that is fewer. If none of them can be compared, the
@@ -749,6 +772,15 @@ impl From<RaceError> for ScenarioError {
     fn from(error: RaceError) -> Self {
         Self::Error(error)
     }
+}
+
+/// When the epoch of a scenario that follows this number of others is due, in milliseconds since 1970, if the race spreads its epochs over a time; none
+/// before the first epoch. The last one that the rules allow is due at the end of that time.
+pub fn due_unix_ms(record: &Record, scenario: &str, others: usize) -> Option<u64> {
+    let method = &record.plan.method;
+    let most = *record.plan.method_of(record.plan.scenario(scenario)?).looks.last()?;
+    let first = record.epochs_of(scenario).next().filter(|_| method.over_ns > 0)?.started_unix_ms;
+    Some(first + method.over_ns / 1_000_000 * others as u64 / (most as u64 - 1).max(1))
 }
 
 /// What a scenario has spent of its time budget, in nanoseconds: its pilot and all its epochs, those that do not count included.

@@ -68,9 +68,11 @@ impl EpochRun<'_> {
         self.one_value_each(observer, &|contender| {
             let log = format!("start-{}", self.number);
             let name = self.launcher.plan.contenders[contender].name.clone();
-            let started =
-                self.launcher.start(contender, &self.scenario.limits, Until::Right, &log, Observe::Nothing);
-            let runner = started.map_err(|error| out(&name, error))?;
+            let started = self.launcher.rebuild(contender, self.seed).and_then(|seed| {
+                let limits = &self.scenario.limits;
+                Ok((seed, self.launcher.start(contender, limits, Until::Right, &log, Observe::Nothing)?))
+            });
+            let (build_seed, runner) = started.map_err(|error| out(&name, error))?;
             let checked =
                 runner.process.thaw().map_err(|error| EpochError::Failed(error.to_string())).and_then(|()| {
                     let asked = [ProbeTarget { name: &name, address: runner.process.address() }];
@@ -82,6 +84,7 @@ impl EpochRun<'_> {
             let part = ContenderEpoch {
                 contender,
                 cold_start_ns: runner.cold_start.as_nanos() as u64,
+                build_seed,
                 usage: usage::since_start(&*runner.process),
                 log: runner.process.log().into(),
                 ..ContenderEpoch::default()

@@ -104,6 +104,9 @@ pub struct MethodChoices {
     /// Start no epoch that would end after this time [default: 3m or more with quick; none with full or --epochs N]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub budget: Option<Duration>,
+    /// Spread the epochs of each scenario over this time, such as 8h: intervals then cover what changes from hour to hour
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub over: Option<Duration>,
     /// Treat ratios this close to 1 as equivalent [default: 3%]
     #[arg(long, value_name = "PERCENT", value_parser = values::margin)]
     pub margin: Option<f64>,

@@ -92,6 +92,7 @@ pub(crate) fn plan(folder: &Path, names: &[&str]) -> Plan {
             wake_ns: 0,
             cpu_latency_us: None,
             budget_ns: None,
+            over_ns: 0,
             collectors_ns: 0,
             why: Why::Never,
             ready_ns: Method::READY_NS,
@@ -154,10 +155,20 @@ fn attempt(
 
 /// Runs a plan from the beginning.
 fn raced(world: &Rc<World>, plan: Plan, folder: &Path) -> (Finish, Record) {
+    raced_within(world, plan, folder, None)
+}
+
+/// The same, for at most this long.
+fn raced_within(
+    world: &Rc<World>,
+    plan: Plan,
+    folder: &Path,
+    pause_after: Option<Duration>,
+) -> (Finish, Record) {
     let mut journal = Journal::create(&folder.join("race.jsonl")).unwrap();
     let record = Record::new("0.0.0".into(), 1_700_000_000_000, plan, machine());
     journal.append(&record.header()).unwrap();
-    let (finish, record) = race(world, record, journal, folder);
+    let (finish, record) = attempt(world, record, journal, folder, pause_after);
     (finish.unwrap(), record)
 }
 
@@ -386,6 +397,28 @@ fn a_build_with_a_seed_runs_before_each_start_with_another() {
     let found =
         record.findings.iter().find(|(_, one)| one.message.contains("ran for over 2 s (--build-timeout)"));
     assert_eq!(found.unwrap().1.contender.as_deref(), Some("a"));
+}
+
+#[test]
+fn epochs_are_spread_over_the_time_that_is_asked_for() {
+    let raced_over = |over_ns: u64, pause_after: Option<Duration>| {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(101.5))]);
+        let mut plan = plan(folder.path(), &["a", "b"]);
+        plan.method.looks = vec![4];
+        plan.method.over_ns = over_ns;
+        let (finish, record) = raced_within(&world, plan, folder.path(), pause_after);
+        let first = record.epochs[0].started_unix_ms;
+        (finish, record.epochs.iter().map(|epoch| epoch.started_unix_ms - first).collect::<Vec<u64>>())
+    };
+    let hour = 3_600_000 * MS;
+    let minutes = |begun: Vec<u64>| begun.into_iter().map(|ms| ms / 60_000).collect::<Vec<u64>>();
+    let (finish, begun) = raced_over(3 * hour, None);
+    assert_eq!((finish, minutes(begun)), (Finish::Done, vec![0, 60, 120, 180]));
+    assert_eq!(minutes(raced_over(0, None).1), [0; 4]);
+    // The next epoch would begin after the pause.
+    let (finish, begun) = raced_over(3 * hour, Some(Duration::from_secs(90 * 60)));
+    assert_eq!((finish, minutes(begun)), (Finish::Paused, vec![0, 60]));
 }
 
 #[test]

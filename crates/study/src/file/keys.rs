@@ -140,7 +140,11 @@ pub(super) const CONTENDER: KeyTable = KeyTable {
             "A command that prints the contender's version in its first line. `--resume` runs it again, and \
              refuses to continue with a different version.",
         ),
-        ("build", "A command that runs once before each race; of a container, before its image is built."),
+        (
+            "build",
+            "A command that runs once before each race; of a container, before its image is built. With `{seed}` in it, it \
+             runs before each epoch, with another seed.",
+        ),
         ("services", "Names of services that must be up first."),
         (
             "measures",

@@ -427,6 +427,7 @@ fn method(
         profile,
         epochs,
         budget,
+        over,
         margin,
         alpha,
         seed: typed_seed,
@@ -466,7 +467,9 @@ fn method(
         warmup_requests: warmup.map_or(profile.warmup_requests, |_| 0),
         wake_ns: nanos(WAKE),
         cpu_latency_us: choices.machine.cpu_latency.map_or(setting.cpu_latency_us, |typed| typed.0),
-        budget_ns: budget.or(usual_budget).map(nanos),
+        // The usual budget bounds how long a person waits, and here someone asks for a long wait.
+        budget_ns: budget.or(usual_budget.filter(|_| over.is_none())).map(nanos),
+        over_ns: over.map_or(0, nanos),
         collectors_ns: nanos(collectors.unwrap_or(profile.collectors)),
         why: when_to_profile(*why, contenders),
         ready_ns: nanos(choices.load.ready_timeout.unwrap_or(READY)),

@@ -174,6 +174,7 @@ fn what_was_typed_comes_first() {
         budget: Some(Duration::from_secs(1)),
         margin: Some(0.01),
         alpha: Some(0.05),
+        over: None,
         seed: Some(7),
         slice: None,
         warmup: Some(Duration::from_secs(3)),
@@ -509,6 +510,32 @@ fn revision() -> record::Revision {
         contender: "a".into(),
         build: None,
     }
+}
+
+#[test]
+fn a_build_with_a_seed_is_for_each_epoch() {
+    let mut study = study();
+    let rebuild = |study: &Study, limit: Option<u64>| {
+        let mut choices = Choices::default();
+        choices.load.build_timeout = limit.map(Duration::from_secs);
+        let plan = resolve(study, &[], &choices, Purpose::Race, &setting()).unwrap().plan;
+        plan.contenders[0].rebuild.as_ref().map(|one| (one.command.clone(), one.limit_ns / 1_000_000_000))
+    };
+    study.contenders[0].build = Some(Spanned::new(0..0, "make".into()));
+    assert_eq!(rebuild(&study, None), None);
+    study.contenders[0].build = Some(Spanned::new(0..0, "make {seed}".into()));
+    assert_eq!(rebuild(&study, None), Some(("make {seed}".into(), 900)));
+    assert_eq!(rebuild(&study, Some(60)), Some(("make {seed}".into(), 60)));
+}
+
+#[test]
+fn a_race_over_hours_has_no_usual_budget() {
+    let mut choices = Choices::default();
+    choices.method.over = Some(Duration::from_secs(8 * 3_600));
+    let method = resolved(&choices).unwrap().method;
+    assert_eq!((method.over_ns, method.budget_ns), (28_800_000_000_000, None));
+    choices.method.budget = Some(Duration::from_secs(60));
+    assert_eq!(resolved(&choices).unwrap().method.budget_ns, Some(60_000_000_000));
 }
 
 #[test]
