@@ -7,6 +7,7 @@
 )]
 
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
@@ -31,8 +32,8 @@ const MAX_SEND: usize = 64 * 1024;
 /// Sends up to this many bytes give up where there is too little room, and report nothing on success.
 const SMALL_SEND: usize = 4 * 1024;
 
-/// Attempts to hand over operations while the kernel has no room or memory for them. Usually the second one succeeds.
-const TRIES: u32 = 100_000;
+/// How long the driver goes on handing over operations while the kernel has no room or memory for them. Usually the second attempt succeeds.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Kinds of operations, in the lower half of the highest byte of `user_data`.
 const CONNECT: u64 = 1 << 56;
@@ -347,7 +348,7 @@ impl Driver for Uring {
     }
 
     fn hand_over(&mut self) -> Result<(), Errno> {
-        persist(|| self.ring.submit().map(|_| self.ring.submission().is_empty()))
+        persist(PATIENCE, || self.ring.submit().map(|_| self.ring.submission().is_empty()))
     }
 
     fn wait(&mut self, wake: Wake) -> Result<(), Errno> {
@@ -429,21 +430,24 @@ fn errno_of(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-/// Calls `submit` until it reports that nothing is left, also while the kernel temporarily lacks time, room or memory.
-fn persist(mut submit: impl FnMut() -> std::io::Result<bool>) -> Result<(), Errno> {
-    let mut error = Errno::AGAIN;
-    for _ in 0..TRIES {
-        match submit().map_err(|error| errno_of(&error)) {
+/// Calls `submit` until it reports that nothing is left, also while the kernel temporarily lacks time, room or memory, but no longer than `patience`.
+fn persist(patience: Duration, mut submit: impl FnMut() -> std::io::Result<bool>) -> Result<(), Errno> {
+    let mut since = None;
+    loop {
+        let passing = match submit().map_err(|error| errno_of(&error)) {
             Ok(true) => return Ok(()),
-            Ok(false) | Err(Errno::INTR) => {}
+            Ok(false) | Err(Errno::INTR) => Errno::AGAIN,
             Err(passing @ (Errno::AGAIN | Errno::BUSY)) => {
-                error = passing;
                 std::thread::yield_now();
+                passing
             }
             Err(error) => return Err(error),
+        };
+        // A count of attempts would not do: beside other programs, each yield can take milliseconds.
+        if since.get_or_insert_with(Instant::now).elapsed() >= patience {
+            return Err(passing);
         }
     }
-    Err(error)
 }
 
 #[cfg(test)]
@@ -464,18 +468,18 @@ mod tests {
     fn what_passes_is_tried_again_and_nothing_else() {
         let hindered = |errors: &[Errno]| {
             let mut left = errors.iter();
-            let result = persist(|| left.next().map_or(Ok(true), |error| Err((*error).into())));
+            let result = persist(PATIENCE, || left.next().map_or(Ok(true), |error| Err((*error).into())));
             (result, left.len())
         };
         assert_eq!(hindered(&[Errno::INTR, Errno::AGAIN, Errno::BUSY]), (Ok(()), 0));
         assert_eq!(hindered(&[Errno::INTR, Errno::BADF, Errno::AGAIN]), (Err(Errno::BADF), 1));
-        assert_eq!(persist(|| Err(Errno::BUSY.into())), Err(Errno::BUSY));
+        assert_eq!(persist(Duration::from_millis(5), || Err(Errno::BUSY.into())), Err(Errno::BUSY));
         let mut left = 3;
         let halfway = || {
             left -= 1;
             Ok(left == 0)
         };
-        assert_eq!(persist(halfway), Ok(()));
+        assert_eq!(persist(PATIENCE, halfway), Ok(()));
     }
 
     #[test]
