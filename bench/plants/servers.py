@@ -5,6 +5,7 @@ Owns: what the tests and `plants.py weigh` see of a server without deadheat. Mus
 import contextlib
 import http.client
 import os
+import random
 import socket
 import subprocess
 import time
@@ -29,7 +30,7 @@ class Server:
             try:
                 self.first = self.ask()
                 break
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 self.connection.close()
                 if process.poll() is not None or time.monotonic() - started > READY_S:
                     process.kill()
@@ -69,9 +70,7 @@ def up(words: tuple[object, ...], env: dict[str, str]) -> Iterator[Server]:
 def started(words: tuple[object, ...], env: dict[str, str]) -> Server:
     """The server, once it answers. It is started again if it ends before that: a port that was free may be taken by then."""
     for attempt in range(ATTEMPTS):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         now = time.monotonic()
         process = subprocess.Popen([str(word) for word in words], env={**os.environ, **env, "PORT": str(port)}, stderr=subprocess.PIPE)
         try:
@@ -80,6 +79,15 @@ def started(words: tuple[object, ...], env: dict[str, str]) -> Server:
             stop(process)
             if not isinstance(wrong, NotUp) or attempt + 1 == ATTEMPTS:
                 raise
+
+
+def free_port() -> int:
+    """A port on which nothing listens, and which the kernel gives to nobody who asks for any port (ip_local_port_range, ip(7))."""
+    while True:
+        with socket.socket() as free, contextlib.suppress(OSError):
+            port = random.randrange(20_000, 32_000)
+            free.bind(("127.0.0.1", port))
+            return port
 
 
 def stop(process: subprocess.Popen) -> None:

@@ -168,7 +168,7 @@ export interface Plan {
   scenarios: ScenarioPlan[];
   method: {
     profile: string; seed: number; baseline: string; all_pairs: boolean; alpha: number; margin: number;
-    looks: number[]; slice_ns: number; settle_ns: number; rounds: number; timeout_ns: number; over_ns?: number;
+    looks: number[]; slice_ns: number; settle_ns: number; rounds: number; timeout_ns: number;
   };
   pinning: { server_cpus: number[]; load_cpus: number[] };
   /** Only if the contenders ran on another machine. */

@@ -647,6 +647,8 @@ fn starts_of_two_kinds() {
     }
     assert_eq!(with_factors(8, &[]), []);
     assert_eq!(with_factors(8, &[(1, &[0, 1], 0.7)]), [], "the machine");
+    let machine_and_more: [(usize, &[usize], f64); 2] = [(1, &[0, 1], 0.7), (1, &[1], 0.98)];
+    assert_eq!(with_factors(8, &machine_and_more), [], "the machine, which slows one a little more");
     assert_eq!(with_factors(5, &[(1, &[1], 0.7)]), [], "too few to say");
     // The machine gives the rates of b two groups, and the starts of a give their ratio two others.
     assert_eq!(with_factors(8, &[(1, &[0, 1], 0.5), (2, &[0], 0.5)]), []);

@@ -8,7 +8,7 @@ use deadheat_analysis::gates::table::{self, By};
 use deadheat_analysis::series::rates;
 use deadheat_analysis::{Comparison, Report};
 use deadheat_record::{
-    End, Epoch, Experiment, ExternalReading, Finding, LoadFrom, Metric, QUANTILES, Record, Revision,
+    End, Epoch, Experiment, ExternalReading, Finding, LoadFrom, Metric, QUANTILES, Rebuild, Record, Revision,
     ScenarioPlan, ServerHost, Severity, Throttling, VerdictWord,
 };
 use serde_json::Value;
@@ -352,6 +352,22 @@ fn a_race_of_revisions_can_be_repeated() {
     record.plan.contenders[1].revision.as_mut().unwrap().uncommitted = true;
     let again = Report::of(&record).unwrap().reproduce;
     assert!(again.contains(" --git aaa --only api "), "{again}");
+}
+
+#[test]
+fn a_race_over_hours_with_a_build_for_each_epoch_can_be_repeated() {
+    let mut record = two().record();
+    record.plan.method.profile = "quick".into();
+    assert!(Report::of(&record).unwrap().reproduce.contains(" --budget 24h"));
+    record.plan.method.over_ns = 8 * 3_600 * 1_000_000_000;
+    let rebuild = |limit_ns| Rebuild { command: "make {seed}".into(), limit_ns };
+    record.plan.contenders.iter_mut().for_each(|one| one.rebuild = Some(rebuild(Rebuild::LIMIT_NS)));
+    let again = Report::of(&record).unwrap().reproduce;
+    assert!(again.contains(" --over 8h") && !again.contains("--budget"), "{again}");
+    assert!(!again.contains("--build-timeout"), "{again}");
+    record.plan.contenders[0].rebuild = Some(rebuild(2_000_000_000_000));
+    let again = Report::of(&record).unwrap().reproduce;
+    assert!(again.contains(" --build-timeout 2000s"), "{again}");
 }
 
 #[test]

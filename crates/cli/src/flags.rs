@@ -193,7 +193,7 @@ pub(crate) struct AdHocFlags {
     /// Name of a command, in the order of the commands [default: the command itself]
     #[arg(short = 'n', long = "name", value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// Run this command once before the race, for example 'npm ci'; with --git, in each revision
+    /// Run this before the race, such as 'npm ci'; with --git, in each revision; with {seed} in it, before each epoch
     #[arg(long, value_name = "CMD")]
     pub(crate) build: Option<String>,
     /// Request method [default: GET]

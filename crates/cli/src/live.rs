@@ -161,10 +161,10 @@ fn left(record: &Record, scenario: &str, counted: usize) -> Option<u64> {
     let took: Vec<u64> = record.epochs_of(scenario).map(|epoch| epoch.took_ns).collect();
     let longest = took.iter().max()?;
     let epochs = looks(record, scenario).last()?.saturating_sub(counted);
-    if let Some(last) = due_unix_ms(record, scenario, (took.len() + epochs).saturating_sub(1)) {
-        return Some((last.saturating_sub(unix_ms()) + longest / 1_000_000) / 1_000);
-    }
     let most = epochs as u64 * longest;
+    if let Some(last) = due_unix_ms(record, scenario, epochs as u64).filter(|_| epochs > 0) {
+        return Some((last.saturating_sub(unix_ms()) + longest / 1_000_000).max(most / 1_000_000) / 1_000);
+    }
     let budget = record
         .plan
         .method

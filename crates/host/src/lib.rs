@@ -38,7 +38,7 @@ pub trait Host {
     /// When a fixed port is already in use or the process cannot be created.
     fn start(&self, spec: &ProcessSpec<'_>) -> Result<Box<dyn Process>, StartError>;
 
-    /// Runs a command to its end, at most for `limit`. Everything that it started ends with it, and also when deadheat ends in any way.
+    /// Runs a command to its end, at most for `limit`, on the processors `cpus`; an empty list means those of the calling thread. Everything that it started ends with it, and also when deadheat ends in any way.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -46,6 +46,7 @@ pub trait Host {
         &self,
         name: &str,
         command: &ShellCommand,
+        cpus: &[usize],
         limit: Duration,
         stopped: &dyn Fn() -> bool,
     ) -> Result<Ran, StartError>;

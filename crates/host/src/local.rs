@@ -39,6 +39,7 @@ impl Host for LocalHost<'_> {
         &self,
         name: &str,
         command: &ShellCommand,
+        cpus: &[usize],
         limit: Duration,
         stopped: &dyn Fn() -> bool,
     ) -> Result<Ran, StartError> {
@@ -52,7 +53,7 @@ impl Host for LocalHost<'_> {
                 folder: &command.folder,
                 env: &env,
                 listen: &Listen::FreePort,
-                cpus: &[],
+                cpus,
                 limits: &Limits::default(),
                 ending: &Ending::default(),
                 log: command.log.clone(),

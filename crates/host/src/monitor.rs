@@ -138,6 +138,11 @@ impl Monitor {
         Self { awake, ..self }
     }
 
+    /// Lets cores sleep while nothing is measured (`true`), or keeps them awake again.
+    pub fn rest(&self, rest: bool) {
+        self.awake.iter().for_each(|awake| awake.rest(rest));
+    }
+
     /// Lets cores sleep if keeping them awake would take time from these processes. Returns the finding to report in that case.
     pub fn give_way_to(&self, processes: &[Pid]) -> Option<Finding> {
         let awake = self.awake.as_ref().filter(|awake| !awake.gives_way_to(processes, &self.hierarchy))?;

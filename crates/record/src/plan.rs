@@ -215,6 +215,11 @@ pub struct Rebuild {
     pub limit_ns: u64,
 }
 
+impl Rebuild {
+    /// Default of `limit_ns`.
+    pub const LIMIT_NS: u64 = 900_000_000_000;
+}
+
 /// A container as a contender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Container {

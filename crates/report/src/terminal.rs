@@ -84,10 +84,11 @@ fn heading(report: &Report, style: &Style) -> Vec<String> {
     let margin = percent(method.margin);
     let host =
         plan.server_host.as_ref().map(|host| format!(", on {}", plain(&host.host))).unwrap_or_default();
-    let over = match method.over_ns {
-        0 => String::new(),
-        ns => format!(", epochs spread over {}", clock(ns / 1_000_000_000)),
-    };
+    let begun = || report.record.epochs.iter().map(|epoch| epoch.started_unix_ms);
+    let span = begun().max().zip(begun().min()).filter(|_| method.over_ns > 0);
+    let over = span.map_or_else(String::new, |(last, first)| {
+        format!(", epochs spread over {}", clock((last - first) / 1_000))
+    });
     let about = format!(
         "{} profile, seed {}, margin {margin}, alpha {}{over}{host}{state}",
         plain(&method.profile),

@@ -171,7 +171,20 @@ impl EpochRun<'_> {
         }
     }
 
-    /// Builds a contender if each epoch has a build of its own, and starts it.
+    /// Builds a contender if each epoch has a build of its own. Returns the seed of the build.
+    pub(crate) fn build(
+        &self,
+        contender: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<u32>, StartError> {
+        let one = &self.plan().contenders[contender];
+        if one.rebuild.is_some() {
+            observer.event(&Event::Doing(&format!("building {}", one.name)));
+        }
+        self.launcher.rebuild(contender, self.seed)
+    }
+
+    /// Builds a contender, if each epoch has a build of its own, and starts it.
     fn start(
         &self,
         contender: usize,
@@ -179,10 +192,7 @@ impl EpochRun<'_> {
         log: &str,
         observer: &mut dyn Observer,
     ) -> Result<ReadyContender, StartError> {
-        if self.plan().contenders[contender].rebuild.is_some() {
-            observer.event(&Event::Doing(&format!("building {name}")));
-        }
-        let build_seed = self.launcher.rebuild(contender, self.seed)?;
+        let build_seed = self.build(contender, observer)?;
         observer.event(&Event::Doing(&format!("starting {name}")));
         let limits = &self.scenario.limits;
         let ready = self.launcher.start(contender, limits, Until::Parity, log, self.observe)?;

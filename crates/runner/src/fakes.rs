@@ -211,6 +211,7 @@ impl Host for FakeHost {
         &self,
         name: &str,
         command: &ShellCommand,
+        _: &[usize],
         limit: Duration,
         _: &dyn Fn() -> bool,
     ) -> Result<Ran, StartError> {

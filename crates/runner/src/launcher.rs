@@ -332,7 +332,9 @@ impl Launcher<'_> {
         let log = self.log(contender, "build");
         let command = ShellCommand::new(&rebuild.command, &one.folder, &one.env, &values, log);
         let limit = Duration::from_nanos(rebuild.limit_ns);
-        let problem = match self.host.run(&one.name, &command, limit, self.stopped)? {
+        // The calling thread has only the cores of the load, and nothing is measured now.
+        let cpus = [&self.plan.pinning.server_cpus[..], self.plan.load_cpus_here()].concat();
+        let problem = match self.host.run(&one.name, &command, &cpus, limit, self.stopped)? {
             Ran::Ended(status) if status.success() => return Ok(Some(seed)),
             Ran::Ended(status) => ended(status),
             Ran::TooLong(limit) => format!("ran for over {} s (--build-timeout)", limit.as_secs_f64()),

@@ -568,26 +568,30 @@ impl Race<'_> {
     }
 
     /// Waits until the next epoch is due, in a race whose epochs are spread over hours.
-    fn wait_until_due(&mut self, scenario: &str) -> Result<(), ScenarioError> {
-        let epochs = self.record.epochs_of(scenario).count();
-        let Some(due) = due_unix_ms(&self.record, scenario, epochs) else { return Ok(()) };
-        loop {
-            let left = Duration::from_millis(due.saturating_sub(self.place.clock.unix_ms()));
-            if left.is_zero() {
-                return Ok(());
-            }
-            if (self.stopped)() {
-                return Err(EpochError::Interrupted.into());
-            }
-            self.observer
-                .event(&Event::Doing(&format!("the next epoch is in {} min", left.as_secs() / 60 + 1)));
-            self.place.clock.sleep(left.min(GLANCE));
+    fn wait_until_due(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
+        let left = |race: &Self| race.until_due(&run.scenario.name, 1);
+        if run.pause_at.is_some_and(|pause_at| self.place.clock.now().saturating_add(left(self)) > pause_at) {
+            return Err(ScenarioError::Paused);
         }
+        run.watch.rest(true);
+        while !left(self).is_zero() && !(self.stopped)() {
+            let minutes = left(self).as_secs() / 60 + 1;
+            self.observer.event(&Event::Doing(&format!("the next epoch is in {minutes} min")));
+            self.place.clock.sleep(left(self).min(GLANCE));
+        }
+        run.watch.rest(false);
+        if left(self).is_zero() { Ok(()) } else { Err(EpochError::Interrupted.into()) }
+    }
+
+    /// The time until the last of this many epochs may begin, because the race spreads its epochs over hours.
+    fn until_due(&self, scenario: &str, epochs: u64) -> Duration {
+        let due = due_unix_ms(&self.record, scenario, epochs).unwrap_or(0);
+        Duration::from_millis(due.saturating_sub(self.place.clock.unix_ms()))
     }
 
     pub(crate) fn epoch(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
         let name = &run.scenario.name;
-        self.wait_until_due(name)?;
+        self.wait_until_due(run)?;
         let number = self.record.epochs_of(name).count() + 1;
         let begun = self.record.anew.iter().filter(|(one, ..)| one == name).count();
         let warmup = Duration::from_nanos(self.record.warmup_ns(name).unwrap_or(0));
@@ -647,9 +651,8 @@ impl Race<'_> {
         let next = looks.into_iter().find(|look| *look > counted).filter(|_| is_look);
         let epochs = next.map_or(1, |look| look - counted) as u64;
         let needed = Duration::from_nanos(self.longest_ns(name).saturating_mul(epochs));
-        let due = due_unix_ms(&self.record, name, self.record.epochs_of(name).count()).unwrap_or(0);
-        let wait = Duration::from_millis(due.saturating_sub(self.place.clock.unix_ms()));
-        Ok(self.place.clock.now().saturating_add(wait).saturating_add(needed) > pause_at)
+        let needed = needed.max(self.until_due(name, epochs));
+        Ok(self.place.clock.now().saturating_add(needed) > pause_at)
     }
 
     /// Whether this session has as many epochs as the first look takes, or six if that is fewer. If none of them can be compared, the
@@ -774,13 +777,13 @@ impl From<RaceError> for ScenarioError {
     }
 }
 
-/// When the epoch of a scenario that follows this number of others is due, in milliseconds since 1970, if the race spreads its epochs over a time; none
-/// before the first epoch. The last one that the rules allow is due at the end of that time.
-pub fn due_unix_ms(record: &Record, scenario: &str, others: usize) -> Option<u64> {
-    let method = &record.plan.method;
-    let most = *record.plan.method_of(record.plan.scenario(scenario)?).looks.last()?;
-    let first = record.epochs_of(scenario).next().filter(|_| method.over_ns > 0)?.started_unix_ms;
-    Some(first + method.over_ns / 1_000_000 * others as u64 / (most as u64 - 1).max(1))
+/// When the last of the next `epochs` of a scenario is due, in milliseconds since 1970, if the race spreads its epochs over a time; none before the first.
+/// The steps are equal: with as many epochs as the rules allow, the last one begins at the end of that time.
+pub fn due_unix_ms(record: &Record, scenario: &str, epochs: u64) -> Option<u64> {
+    let over_ms = Some(record.plan.method.over_ns / 1_000_000).filter(|over_ms| *over_ms > 0)?;
+    let most = *record.plan.method_of(record.plan.scenario(scenario)?).looks.last()? as u64;
+    let last = record.epochs_of(scenario).last()?.started_unix_ms;
+    Some(last.saturating_add((over_ms / (most - 1).max(1)).saturating_mul(epochs)))
 }
 
 /// What a scenario has spent of its time budget, in nanoseconds: its pilot and all its epochs, those that do not count included.

@@ -68,11 +68,9 @@ impl EpochRun<'_> {
         self.one_value_each(observer, &|contender| {
             let log = format!("start-{}", self.number);
             let name = self.launcher.plan.contenders[contender].name.clone();
-            let started = self.launcher.rebuild(contender, self.seed).and_then(|seed| {
-                let limits = &self.scenario.limits;
-                Ok((seed, self.launcher.start(contender, limits, Until::Right, &log, Observe::Nothing)?))
-            });
-            let (build_seed, runner) = started.map_err(|error| out(&name, error))?;
+            let started =
+                self.launcher.start(contender, &self.scenario.limits, Until::Right, &log, Observe::Nothing);
+            let runner = started.map_err(|error| out(&name, error))?;
             let checked =
                 runner.process.thaw().map_err(|error| EpochError::Failed(error.to_string())).and_then(|()| {
                     let asked = [ProbeTarget { name: &name, address: runner.process.address() }];
@@ -84,7 +82,6 @@ impl EpochRun<'_> {
             let part = ContenderEpoch {
                 contender,
                 cold_start_ns: runner.cold_start.as_nanos() as u64,
-                build_seed,
                 usage: usage::since_start(&*runner.process),
                 log: runner.process.log().into(),
                 ..ContenderEpoch::default()
@@ -117,17 +114,24 @@ impl EpochRun<'_> {
         self.reset_services()?;
         let clock = self.launcher.clock;
         let (started, started_unix_ms) = (clock.now(), clock.unix_ms());
+        let order = schedule::shuffled(&self.racing, self.seed);
+        // Builds come first: what they use is no reading of a contender.
+        let build = |contender: &usize| {
+            let built = self.build(*contender, observer);
+            built.map_err(|error| out(&self.launcher.plan.contenders[*contender].name, error))
+        };
+        let seeds = order.iter().map(build).collect::<Result<Vec<_>, _>>()?;
         let services = || self.services.iter().map(|one| one.cpu_ns().0).sum::<u64>();
         let before = self.watch.moment(services());
         let mut contenders = Vec::new();
-        let order = schedule::shuffled(&self.racing, self.seed);
         for (place, contender) in order.iter().enumerate() {
             let name = &self.launcher.plan.contenders[*contender].name;
             let doing = format!("round {}: {name} ({} of {})", self.number, place + 1, order.len());
             observer.event(&Event::Doing(&doing));
             let host = self.watch.host();
             let part = value(*contender)?;
-            contenders.push(ContenderEpoch { host: self.watch.host().since(&host), ..part });
+            let host = self.watch.host().since(&host);
+            contenders.push(ContenderEpoch { host, build_seed: seeds[place], ..part });
         }
         // Ended processes are in no cgroup any more. The readings of the contenders before their end are precise. Their last moments and
         // the processes that watched them are only in the coarser total of what this process has waited for.

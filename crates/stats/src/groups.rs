@@ -24,7 +24,7 @@ pub struct TwoGroups {
 
 impl TwoGroups {
     /// The best split of `values` into two groups of at least two each; `None` for fewer than [`FEWEST`], if one is not finite, or if
-    /// the groups are not far enough apart: see [`limit`].
+    /// the groups are not far enough apart.
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.len() < FEWEST || !values.iter().all(|value| value.is_finite()) {
             return None;

@@ -99,7 +99,6 @@ export function machine(context: Context): HTMLElement | null {
       ["error rate of each scenario", percent(method.alpha)],
       ["margin", percent(method.margin)],
       ["looks after epochs", method.looks.join(", ")],
-      ...(method.over_ns ? [["epochs spread over", timeNs(method.over_ns)]] satisfies Row[] : []),
       ["slices", `${timeNs(method.slice_ns)}, the first ${timeNs(method.settle_ns)} left out; ${method.rounds} rounds per epoch`],
       ["timeout of a request", timeNs(method.timeout_ns)],
       ["cores of contenders", cores(pinning.server_cpus)],

@@ -2,7 +2,7 @@
 //!
 //! Owns: which options express the plan, and their quoting for a shell. Must not know the results of the race.
 
-use deadheat_record::{Contender, Method, Objective, Plan, Probe, Revision, ScenarioPlan, Typed};
+use deadheat_record::{Contender, Method, Objective, Plan, Probe, Rebuild, Revision, ScenarioPlan, Typed};
 
 use crate::number::quantile;
 
@@ -58,8 +58,17 @@ fn method(plan: &Plan, words: &mut Words) {
     match method.budget_ns {
         Some(budget) => words.option("--budget", &time(budget)),
         // The plan of a race in sessions has no budget. Without this option, it would get the one of its profile.
-        None if method.profile == "quick" && method.looks.len() > 1 => words.option("--budget", "24h"),
+        None if method.profile == "quick" && method.looks.len() > 1 && waits(plan) => {
+            words.option("--budget", "24h");
+        }
         None => {}
+    }
+    if method.over_ns > 0 {
+        words.option("--over", &time(method.over_ns));
+    }
+    let limits = plan.contenders.iter().filter_map(|one| Some(one.rebuild.as_ref()?.limit_ns));
+    if let Some(limit_ns) = limits.max().filter(|limit_ns| *limit_ns != Rebuild::LIMIT_NS) {
+        words.option("--build-timeout", &time(limit_ns));
     }
     if plan.contenders.iter().any(|one| one.collector.is_some()) {
         words.option("--collectors", &time(method.collectors_ns));
@@ -85,6 +94,11 @@ fn method(plan: &Plan, words: &mut Words) {
             words.option(option, &time(ns));
         }
     }
+}
+
+/// Whether a quick race has a budget if none is typed.
+fn waits(plan: &Plan) -> bool {
+    plan.method.over_ns == 0 && plan.contenders.iter().all(|one| one.rebuild.is_none())
 }
 
 fn study(plan: &Plan, words: &mut Words) {
@@ -122,6 +136,10 @@ fn typed(plan: &Plan, words: &mut Words) {
             words.word(&one.command);
         }
         return;
+    }
+    let build = raced(plan).find_map(|one| one.rebuild.as_ref()).filter(|_| plan.server_host.is_none());
+    if let Some(build) = build {
+        words.option("--build", &build.command);
     }
     for one in raced(plan) {
         words.option("-n", &one.name);

@@ -195,8 +195,9 @@ fn prepared_again(
     };
     let interrupt = Interrupt::listen()?;
     let mut tell = |line: &str| console.note(&lines_plain(line));
-    let run =
-        |name: &str, command: &ShellCommand, limit| host.run(name, command, limit, &|| interrupt.asked());
+    let run = |name: &str, command: &ShellCommand, limit| {
+        host.run(name, command, &[], limit, &|| interrupt.asked())
+    };
     prepare::prepare(&study, &mut plan, &run, BUILD_LIMIT, &mut tell)?;
     Ok(folders)
 }
@@ -286,8 +287,9 @@ pub(super) fn prepared(
     };
     let mut resolved = resolve(study, &skipped, choices, purpose, &setting)?;
     let mut tell = |line: &str| console.note(&lines_plain(line));
-    let run =
-        |name: &str, command: &ShellCommand, limit| host.run(name, command, limit, &|| interrupt.asked());
+    let run = |name: &str, command: &ShellCommand, limit| {
+        host.run(name, command, &[], limit, &|| interrupt.asked())
+    };
     let limit = choices.load.build_timeout.unwrap_or(BUILD_LIMIT);
     let prepared = prepare::prepare(study, &mut resolved.plan, &run, limit, &mut tell)?;
     Ok((resolved, prepared))

@@ -38,6 +38,8 @@ const BARE_US: u32 = 10;
 /// How long an idle thread spins before it yields its core. Beside a busy contender it runs for 0.3 % of the time, the least that the
 /// kernel gives any thread, and delays the contender by this long each time.
 const TURN: Duration = Duration::from_micros(10);
+/// How often a resting thread looks whether it is needed again.
+const REST: Duration = Duration::from_millis(50);
 
 /// Idle processors wake up within the limit for as long as this value lives.
 #[derive(Debug)]
@@ -46,6 +48,7 @@ pub struct Awake {
     _held: Option<File>,
     idle: Vec<(usize, Arc<AtomicU64>)>,
     over: Arc<AtomicBool>,
+    resting: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -66,17 +69,23 @@ impl Awake {
     fn ask(device: &Path, latency_us: u32) -> io::Result<Self> {
         let mut held = OpenOptions::new().write(true).open(device)?;
         held.write_all(&i32::try_from(latency_us).unwrap_or(i32::MAX).to_ne_bytes())?;
-        Ok(Self { _held: Some(held), idle: Vec::new(), over: Arc::default(), threads: Vec::new() })
+        Ok(Self { _held: Some(held), ..Self::nothing() })
+    }
+
+    fn nothing() -> Self {
+        let (over, resting) = Default::default();
+        Self { _held: None, idle: Vec::new(), over, resting, threads: Vec::new() }
     }
 
     fn spin(cpus: &[usize]) -> io::Result<Self> {
         let (ready, readies) = channel();
-        let mut awake = Self { _held: None, idle: Vec::new(), over: Arc::default(), threads: Vec::new() };
+        let mut awake = Self::nothing();
         for cpu in cpus.iter().copied() {
             let used_ns = Arc::<AtomicU64>::default();
-            let (own, over, ready) = (Arc::clone(&used_ns), Arc::clone(&awake.over), ready.clone());
+            let (own, ready) = (Arc::clone(&used_ns), ready.clone());
+            let (over, resting) = (Arc::clone(&awake.over), Arc::clone(&awake.resting));
             let thread = std::thread::Builder::new().name(format!("awake-{cpu}"));
-            awake.threads.push(thread.spawn(move || stay_awake(cpu, &own, &over, ready))?);
+            awake.threads.push(thread.spawn(move || stay_awake(cpu, &own, &over, &resting, ready))?);
             awake.idle.push((cpu, used_ns));
         }
         // The collection below ends once every thread has dropped its sender.
@@ -95,6 +104,11 @@ impl Awake {
     /// share its core with an idle thread.
     pub fn gives_way_to(&self, processes: &[Pid], hierarchy: &Hierarchy) -> bool {
         self.idle.is_empty() || processes.iter().all(|process| is_beside_us(*process, hierarchy))
+    }
+
+    /// Lets the idle threads sleep while nothing is measured (`true`), or keep their cores awake again.
+    pub fn rest(&self, rest: bool) {
+        self.resting.store(rest, Ordering::Relaxed);
     }
 
     /// Lets the cores sleep from now on, while this value still exists.
@@ -123,7 +137,13 @@ pub fn usual_cpu_latency_us() -> Option<u32> {
 }
 
 /// Spins on one core at idle priority until `over` is set.
-fn stay_awake(cpu: usize, used_ns: &AtomicU64, over: &AtomicBool, ready: Sender<io::Result<()>>) {
+fn stay_awake(
+    cpu: usize,
+    used_ns: &AtomicU64,
+    over: &AtomicBool,
+    resting: &AtomicBool,
+    ready: Sender<io::Result<()>>,
+) {
     let begun =
         pin(&[cpu]).and_then(|()| schedule(ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle)));
     let may = begun.is_ok();
@@ -131,6 +151,10 @@ fn stay_awake(cpu: usize, used_ns: &AtomicU64, over: &AtomicBool, ready: Sender<
     let _ = ready.send(begun);
     drop(ready);
     while may && !over.load(Ordering::Relaxed) {
+        if resting.load(Ordering::Relaxed) {
+            std::thread::sleep(REST);
+            continue;
+        }
         let since = Instant::now();
         while since.elapsed() < TURN {
             std::hint::spin_loop();

@@ -30,7 +30,9 @@ impl Race<'_> {
     pub(super) fn check_warmup(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
         let name = &run.scenario.name;
         let early = self.record.epochs_of(name).count() == WARMUP_CHECK;
-        let chosen = run.launcher.plan.method.pilot_ns == 0 || !may_climb(run.scenario);
+        // Nor does a race over hours begin anew.
+        let method = &run.launcher.plan.method;
+        let chosen = method.pilot_ns == 0 || method.over_ns > 0 || !may_climb(run.scenario);
         if !early || chosen || self.record.anew.iter().any(|(one, ..)| one == name) {
             return Ok(());
         }

@@ -265,10 +265,15 @@ fn unused(name: &str, contenders: &[record::Contender]) -> String {
     free.next().unwrap_or_else(|| name.to_owned())
 }
 
+/// The build of a contender, if it has a seed. The build of a revision may be kept from an earlier race, and then it need not run before this one.
+fn rebuild(contender: &Contender) -> Option<&str> {
+    let kept = || contender.revision.as_ref()?.build.as_deref();
+    let build = contender.build.as_ref().map(|build| build.get_ref().as_str()).or_else(kept)?;
+    record::placeholders(build).any(|(_, name)| name == SEED).then_some(build)
+}
+
 fn planned(contender: &Contender, choices: &Choices) -> record::Contender {
     let limit = choices.load.build_timeout.unwrap_or(BUILD_LIMIT);
-    let build = contender.build.as_ref().map(Spanned::get_ref);
-    let rebuild = build.filter(|build| record::placeholders(build).any(|(_, name)| name == SEED));
     record::Contender {
         name: contender.name.get_ref().clone(),
         command: contender.command.get_ref().clone(),
@@ -276,8 +281,8 @@ fn planned(contender: &Contender, choices: &Choices) -> record::Contender {
         env: plain(&contender.env),
         listen: contender.listen.get_ref().clone(),
         services: contender.services.iter().map(|name| name.get_ref().clone()).collect(),
-        rebuild: rebuild
-            .map(|command| record::Rebuild { command: command.clone(), limit_ns: limit.as_nanos() as u64 }),
+        rebuild: rebuild(contender)
+            .map(|command| record::Rebuild { command: command.into(), limit_ns: nanos(limit) }),
         plain_http_only: contender.plain_http_only,
         version: None,
         measures: plain(&contender.measures),
@@ -447,6 +452,7 @@ fn method(
     let looks = epochs.map_or_else(|| profile.looks.to_vec(), |range| profile.looks_within(range));
     let longer_warmup = warmup.unwrap_or_default().saturating_sub(profile.warmup.1);
     let loaded = Duration::from_nanos(longest_ns).saturating_add(longer_warmup);
+    let rebuilt = contenders.iter().any(|one| rebuild(one).is_some());
     let usual_budget = profile.budget_for(contenders.len() + usize::from(controlled), loaded, &looks);
     Ok(Method {
         profile: profile.name.into(),
@@ -467,8 +473,8 @@ fn method(
         warmup_requests: warmup.map_or(profile.warmup_requests, |_| 0),
         wake_ns: nanos(WAKE),
         cpu_latency_us: choices.machine.cpu_latency.map_or(setting.cpu_latency_us, |typed| typed.0),
-        // The usual budget bounds how long a person waits, and here someone asks for a long wait.
-        budget_ns: budget.or(usual_budget.filter(|_| over.is_none())).map(nanos),
+        // The usual budget bounds how long a person waits. Here someone asks for a long wait, or for builds, which take any time.
+        budget_ns: budget.or(usual_budget.filter(|_| over.is_none() && !rebuilt)).map(nanos),
         over_ns: over.map_or(0, nanos),
         collectors_ns: nanos(collectors.unwrap_or(profile.collectors)),
         why: when_to_profile(*why, contenders),

@@ -526,6 +526,13 @@ fn a_build_with_a_seed_is_for_each_epoch() {
     study.contenders[0].build = Some(Spanned::new(0..0, "make {seed}".into()));
     assert_eq!(rebuild(&study, None), Some(("make {seed}".into(), 900)));
     assert_eq!(rebuild(&study, Some(60)), Some(("make {seed}".into(), 60)));
+    let plan =
+        |study: &Study| resolve(study, &[], &Choices::default(), Purpose::Race, &setting()).unwrap().plan;
+    assert_eq!(plan(&study).method.budget_ns, None, "builds take any time");
+    // A kept build does not run before the race.
+    study.contenders[0].build = None;
+    study.contenders[0].revision = Some(record::Revision { build: Some("make {seed}".into()), ..revision() });
+    assert_eq!(rebuild(&study, None), Some(("make {seed}".into(), 900)));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use deadheat_host::command::{Ran, ShellCommand};
 use deadheat_host::process::StartError;
-use deadheat_record::{Finding, Plan};
+use deadheat_record::{Finding, Plan, Rebuild};
 use thiserror::Error;
 
 use crate::file::Study;
@@ -33,7 +33,7 @@ pub type Progress<'p> = &'p mut dyn FnMut(&str);
 pub type RunCommand<'r> = &'r dyn Fn(&str, &ShellCommand, Duration) -> Result<Ran, StartError>;
 
 /// The longest time that a build may take, unless the user sets another.
-pub const BUILD_LIMIT: Duration = Duration::from_secs(15 * 60);
+pub const BUILD_LIMIT: Duration = Duration::from_nanos(Rebuild::LIMIT_NS);
 
 /// Why contenders cannot start.
 #[derive(Debug, Error)]

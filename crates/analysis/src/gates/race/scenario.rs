@@ -265,18 +265,19 @@ fn bimodal_starts(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading
     let paces = series::epoch_paces(scene.record, &scene.plan.name, &racing);
     let at = racing.iter().position(|one| *one == contender)?;
     let own: Vec<f64> = paces.iter().map(|epoch| epoch[at].ln()).collect();
-    let ratios: Vec<f64> = paces
-        .iter()
-        .zip(&own)
-        .map(|(epoch, own)| own - mean(epoch.iter().map(|pace| pace.ln())).unwrap_or(*own))
-        .collect();
+    let others = |epoch: &[f64]| {
+        mean(epoch.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, pace)| pace.ln()))
+    };
+    let ratios: Vec<f64> =
+        paces.iter().zip(&own).map(|(epoch, own)| others(epoch).map_or(0.0, |mean| own - mean)).collect();
     let own = TwoGroups::of(&own)?;
     let of = |upper: bool| -> Vec<f64> {
         own.upper.iter().zip(&ratios).filter(|(at, _)| **at == upper).map(|(_, ratio)| *ratio).collect()
     };
     let ratios = Welch::of(&of(false), &of(true))?;
     let differ = (own.high - own.low).exp_m1();
-    if ratios.interval(BIMODAL_ALPHA).low <= 0.0 || differ <= scene.record.plan.method.margin {
+    let least = differ.min(ratios.difference.exp_m1());
+    if ratios.interval(BIMODAL_ALPHA).low <= 0.0 || least <= scene.record.plan.method.margin {
         return None;
     }
     let fast = own.upper.iter().filter(|upper| **upper).count();
