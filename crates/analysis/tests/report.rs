@@ -363,7 +363,7 @@ fn a_race_over_hours_with_a_build_for_each_epoch_can_be_repeated() {
     let rebuild = |limit_ns| Rebuild { command: "make {seed}".into(), limit_ns };
     record.plan.contenders.iter_mut().for_each(|one| one.rebuild = Some(rebuild(Rebuild::LIMIT_NS)));
     let again = Report::of(&record).unwrap().reproduce;
-    assert!(again.contains(" --over 8h") && !again.contains("--budget"), "{again}");
+    assert!(again.contains(" --over 28800s") && !again.contains("--budget"), "{again}");
     assert!(!again.contains("--build-timeout"), "{again}");
     record.plan.contenders[0].rebuild = Some(rebuild(2_000_000_000_000));
     let again = Report::of(&record).unwrap().reproduce;

@@ -570,6 +570,9 @@ impl Race<'_> {
     /// Waits until the next epoch is due, in a race whose epochs are spread over hours.
     fn wait_until_due(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
         let left = |race: &Self| race.until_due(&run.scenario.name, 1);
+        if left(self).is_zero() {
+            return Ok(());
+        }
         if run.pause_at.is_some_and(|pause_at| self.place.clock.now().saturating_add(left(self)) > pause_at) {
             return Err(ScenarioError::Paused);
         }

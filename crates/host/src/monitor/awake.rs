@@ -69,17 +69,17 @@ impl Awake {
     fn ask(device: &Path, latency_us: u32) -> io::Result<Self> {
         let mut held = OpenOptions::new().write(true).open(device)?;
         held.write_all(&i32::try_from(latency_us).unwrap_or(i32::MAX).to_ne_bytes())?;
-        Ok(Self { _held: Some(held), ..Self::nothing() })
+        Ok(Self::with(Some(held)))
     }
 
-    fn nothing() -> Self {
+    fn with(held: Option<File>) -> Self {
         let (over, resting) = Default::default();
-        Self { _held: None, idle: Vec::new(), over, resting, threads: Vec::new() }
+        Self { _held: held, idle: Vec::new(), over, resting, threads: Vec::new() }
     }
 
     fn spin(cpus: &[usize]) -> io::Result<Self> {
         let (ready, readies) = channel();
-        let mut awake = Self::nothing();
+        let mut awake = Self::with(None);
         for cpu in cpus.iter().copied() {
             let used_ns = Arc::<AtomicU64>::default();
             let (own, ready) = (Arc::clone(&used_ns), ready.clone());
@@ -239,6 +239,19 @@ mod tests {
         }
         assert_eq!(awake.used_ns(|one| one != cpu), 0);
         assert!(awake.gives_way_to(&[rustix::process::getpid()], &Hierarchy::detect()));
+        let used = || awake.used_ns(|_| true);
+        awake.rest(true);
+        let resting = (0..200).any(|_| {
+            let before = used();
+            std::thread::sleep(REST);
+            used() == before
+        });
+        assert!(resting);
+        let before = used();
+        awake.rest(false);
+        while used() == before {
+            std::thread::yield_now();
+        }
         let counted = Arc::clone(&awake.idle[0].1);
         drop(awake);
         let at_the_end = counted.load(Ordering::Relaxed);
@@ -296,7 +309,7 @@ mod tests {
         let (cpu, over) = (allowed()[0], AtomicBool::new(true));
         let (ready, begun) = channel();
         let thread = std::thread::spawn(move || {
-            stay_awake(cpu, &AtomicU64::default(), &over, ready);
+            stay_awake(cpu, &AtomicU64::default(), &over, &AtomicBool::default(), ready);
             // proc_pid_stat(5): the policy is field 41; the text after the name in brackets begins with field 3.
             let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
             stat.rsplit_once(") ").unwrap().1.split(' ').nth(41 - 3).unwrap().parse::<u32>().unwrap()
