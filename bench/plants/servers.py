@@ -82,10 +82,10 @@ def started(words: tuple[object, ...], env: dict[str, str]) -> Server:
 
 
 def free_port() -> int:
-    """A port on which nothing listens, and which the kernel gives to nobody who asks for any port (ip_local_port_range, ip(7))."""
+    """A port on which nothing listens. Neither the kernel, to who asks for any port (ip(7)), nor deadheat chooses from this range."""
     while True:
         with socket.socket() as free, contextlib.suppress(OSError):
-            port = random.randrange(20_000, 32_000)
+            port = random.randrange(30_000, 32_768)
             free.bind(("127.0.0.1", port))
             return port
 
