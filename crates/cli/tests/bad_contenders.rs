@@ -40,7 +40,10 @@ fn those_that_do_not_start_are_told_apart() {
     let cases = [
         ("no-such-program --x".to_owned(), &["bad ended with exit status 127", "not found"][..]),
         (server_line(&["--exit", "3"]), &["bad ended with exit status 3", "its last lines"]),
-        (server_line(&["--never-listen"]), &["bad did not answer within 12 s", "printed nothing"]),
+        (
+            server_line(&["--never-listen"]),
+            &["bad did not answer within 12 s", "(", ") sleeps", "printed nothing"],
+        ),
         (server_line(&["--never-answer"]), &["bad did not answer within 12 s"]),
         (
             server_line(&["--close-without-answer"]),

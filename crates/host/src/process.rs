@@ -263,9 +263,33 @@ pub fn wait_ready<T>(
 fn not_yet(process: &dyn Process, patience: Duration, last: NotYet) -> StartError {
     let (name, patience_s, tail) = (process.name().to_owned(), patience.as_secs_f64(), process.tail());
     match last {
-        NotYet::Silent(last) => StartError::NotReady { name, patience_s, last, tail },
+        NotYet::Silent(last) => {
+            let last = format!("{last}; {}", what_they_do(&process.processes()));
+            StartError::NotReady { name, patience_s, last, tail }
+        }
         NotYet::Wrong(wrong) => StartError::NotRight { name, patience_s, wrong, tail },
     }
+}
+
+/// What each of these processes does: `node (4321) sleeps in do_epoll_wait`. The kernel names its functions to root only.
+fn what_they_do(processes: &[Pid]) -> String {
+    let one = |pid: &Pid| {
+        let of = |file: &str| std::fs::read_to_string(format!("/proc/{}/{file}", pid.as_raw_nonzero())).ok();
+        let stat = of("stat")?;
+        let (name, rest) = (stat.split_once('(')?.1.rsplit_once(')')?.0, stat.rsplit_once(')')?.1);
+        let does = match rest.trim_start().chars().next()? {
+            'R' => "runs",
+            'D' => "waits for the kernel",
+            'T' | 't' => "is stopped",
+            'Z' | 'X' => "has ended",
+            _ => "sleeps",
+        };
+        let place = of("wchan").filter(|place| !matches!(place.as_str(), "" | "0"));
+        let place = place.map_or_else(String::new, |place| format!(" in {place}"));
+        Some(crate::command::printable(&format!("{name} ({}) {does}{place}", pid.as_raw_nonzero())))
+    };
+    let all: Vec<String> = processes.iter().take(5).filter_map(one).collect();
+    if all.is_empty() { "it has no process".into() } else { all.join(", ") }
 }
 
 /// A tree of processes on this machine, with a keeper that ends it when deadheat dies.
