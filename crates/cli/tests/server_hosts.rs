@@ -377,7 +377,7 @@ fn a_server_host_gets_no_other_ssh() {
     assert_clean(&kit);
 }
 
-/// A login is a session of its own. Where the kernel divides processors among sessions, threads that keep cores awake there take half of the
+/// Each login has its own session. If the kernel divides processors among sessions, threads that keep cores awake in one session take half of the
 /// machine from all other tests.
 const LETS_CORES_SLEEP: [&str; 2] = ["--cpu-latency", "any"];
 

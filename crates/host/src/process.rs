@@ -505,7 +505,7 @@ impl Process for LocalProcess {
     }
 
     fn freeze(&self) -> io::Result<()> {
-        // The engine's own processes go on: frozen, they could hold a lock that the start of another container waits for.
+        // The engine's own processes are not frozen: one of them could hold a lock that the start of another container needs.
         let Some(group) = self.counted() else { return self.stop_by_signal() };
         group.freeze()
     }

@@ -58,7 +58,7 @@ fn method(plan: &Plan, words: &mut Words) {
     match method.budget_ns {
         Some(budget) => words.option("--budget", &time(budget)),
         // The plan of a race in sessions has no budget. Without this option, it would get the one of its profile.
-        None if method.profile == "quick" && method.looks.len() > 1 && waits(plan) => {
+        None if method.profile == "quick" && method.looks.len() > 1 && has_usual_budget(plan) => {
             words.option("--budget", "24h");
         }
         None => {}
@@ -96,8 +96,8 @@ fn method(plan: &Plan, words: &mut Words) {
     }
 }
 
-/// Whether a quick race has a budget if none is typed.
-fn waits(plan: &Plan) -> bool {
+/// Whether a quick race has a budget although none is typed.
+fn has_usual_budget(plan: &Plan) -> bool {
     plan.method.over_ns == 0 && plan.contenders.iter().all(|one| one.rebuild.is_none())
 }
 

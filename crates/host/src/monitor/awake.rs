@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(gives_way, Some(!sessions_count()));
     }
 
-    /// Asks the thread itself: threads of other tests, which start and end meanwhile, have the same name.
+    /// Asks the thread itself, because other tests also have threads of this name.
     #[test]
     fn idle_threads_run_at_idle_priority() {
         let (cpu, over) = (allowed()[0], AtomicBool::new(true));
