@@ -209,10 +209,11 @@ fn what_cannot_be_raced_is_refused_with_the_remedy() {
 fn a_container_whose_deadheat_and_keeper_were_killed_is_named_and_removed() {
     let image = image_or_skip!();
     let (kit, _turn) = (kit(), turn());
-    kit.file("study.toml", study(image, "command = \"--json\""));
-    let race =
-        deadheat(&kit, image, &["race", ".", "--record", "r.jsonl", "--epochs", "40", "--margin", "0.1"])
-            .spawn();
+    // Two containers: a process that starts while its keeper is killed would be left, and named.
+    let container = format!("podman run {} --json", image.name);
+    let arguments =
+        ["race", &container, &container, "--record", "r.jsonl", "--epochs", "40", "--margin", "0.1"];
+    let race = deadheat(&kit, image, &arguments).spawn();
     let pid = race.pid();
     let name = format!("deadheat-{pid}-");
     assert!(wait_until(Duration::from_secs(60), || left(image).contains(&name)), "it starts a container");
@@ -222,10 +223,12 @@ fn a_container_whose_deadheat_and_keeper_were_killed_is_named_and_removed() {
     keepers.iter().for_each(|one| {
         kill_9(one.pid);
     });
+    kit.file("study.toml", study(image, "command = \"--json\""));
     // A command of another test may see it first, and remove it.
     let outcome = deadheat(&kit, image, &["check", "."]).run();
     let was_removed = || !left(image).contains(&name);
     assert!(wait_until(Duration::from_secs(20), was_removed), "{}\n{}", left(image), outcome.stderr);
     let no_group = || deadheat_testkit::leftover_cgroups(&name).is_empty();
-    assert!(wait_until(Duration::from_secs(5), no_group), "{:?}", deadheat_testkit::leftover_cgroups(&name));
+    let groups = || (deadheat_testkit::leftover_cgroups(&name), &outcome.stderr);
+    assert!(wait_until(Duration::from_secs(5), no_group), "{:?}", groups());
 }

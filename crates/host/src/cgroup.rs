@@ -336,7 +336,7 @@ impl Cgroup {
 
     /// Processes in the group and in those below it.
     pub fn processes_below(&self) -> Vec<Pid> {
-        folders_below(self.main_folder()).iter().flat_map(|folder| processes_in(folder)).collect()
+        processes_below(self.main_folder())
     }
 
     /// The group of the container that an engine started below this one: the one below it that is not the engine's own. None before it is there.
@@ -458,6 +458,11 @@ impl Cgroup {
 fn processes_in(folder: &Path) -> Vec<Pid> {
     let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
     text.lines().filter_map(|line| line.trim().parse().ok()).filter_map(Pid::from_raw).collect()
+}
+
+/// Processes in a group's folder and in those below it.
+pub fn processes_below(folder: &Path) -> Vec<Pid> {
+    folders_below(folder).iter().flat_map(|folder| processes_in(folder)).collect()
 }
 
 /// A folder and all below it, each before those inside it.

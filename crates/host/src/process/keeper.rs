@@ -2,8 +2,8 @@
 //! way deadheat ends.
 //!
 //! It adopts every orphan of the contender (child subreaper). It notices deadheat's end by the end of its standard input, ends the tree
-//! (thaw, TERM, then KILL until nothing is left) and removes the control group. The contender has a parent-death signal, so that it
-//! also ends with its keeper.
+//! (thaw, TERM, then KILL until nothing is left) and removes the control group. The shell that runs the contender has a parent-death
+//! signal, so that it also ends with its keeper. What that shell started does not: a later command names it as left over.
 //! Must not know: what the contender is measured for.
 
 use std::ffi::OsString;

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use deadheat_record::Finding;
+use rustix::process::Pid;
 
-use crate::cgroup::{Hierarchy, remove_tree};
+use crate::cgroup::{Hierarchy, processes_below, remove_tree};
 use crate::process::container;
 use crate::process::keeper::{CGROUP_PREFIX, RUN_VARIABLE};
 use crate::process::tree;
@@ -16,8 +17,8 @@ use crate::process::tree;
 /// How long the processes of a group that was left frozen get to die of their pending signals.
 const THAW_PATIENCE: Duration = Duration::from_millis(200);
 
-/// How long the groups of containers that were removed get to become empty.
-const EMPTY_PATIENCE: Duration = Duration::from_secs(2);
+/// How long the processes in abandoned groups get to end by themselves. An engine's watcher of a container clears up after it, and then ends.
+const EMPTY_PATIENCE: Duration = Duration::from_secs(5);
 
 /// One run of deadheat: its process number and start time, so that a reused process number is not mistaken for it.
 #[derive(Debug)]
@@ -147,10 +148,10 @@ pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
         })
         .collect();
     // An engine's containers live in such groups.
-    let containers = if groups.is_empty() { Vec::new() } else { container::left_behind() };
-    // The processes of a container that was just removed need a moment to leave their groups.
-    let end = Instant::now() + if containers.is_empty() { Duration::ZERO } else { EMPTY_PATIENCE };
-    findings.extend(containers);
+    if !groups.is_empty() {
+        findings.extend(container::left_behind());
+    }
+    let end = Instant::now() + EMPTY_PATIENCE;
     for folder in groups {
         while remove_tree(&folder).is_err() && folder.exists() && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(20));
@@ -158,13 +159,16 @@ pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
         if !folder.exists() {
             continue;
         }
+        let named = |pid: Pid| {
+            let pid = pid.as_raw_nonzero().get();
+            format!("{pid} (`{}`)", tree::command_line(pid).unwrap_or_default())
+        };
+        let inside: Vec<String> = processes_below(&folder).into_iter().map(named).collect();
+        let (folder, inside) = (folder.display(), inside.join(", "));
         findings.push(Finding::warn(
             "leftover-cgroup",
-            format!(
-                "control group {} is left over from an earlier run of deadheat and not empty",
-                folder.display()
-            ),
-            format!("end the processes listed in {}/cgroup.procs, then rmdir it", folder.display()),
+            format!("control group {folder} is left over from an earlier run of deadheat and holds the processes {inside}"),
+            format!("end them with kill -9, then rmdir {folder}"),
         ));
     }
     findings
