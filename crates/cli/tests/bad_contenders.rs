@@ -4,7 +4,7 @@
 
 use std::net::TcpListener;
 
-use deadheat_testkit::{Kit, Outcome, SHORT_RACE, server_line, turn};
+use deadheat_testkit::{Kit, Outcome, SHORT_RACE, bed_or_skip, server_line, skip_loudly, turn};
 use serde_json::Value;
 
 use crate::common::{assert_measured, is_disturbed, kit};
@@ -202,6 +202,26 @@ fn a_taken_port_is_named_with_its_holder() {
     // A finding names its contender apart from its message.
     let document = kit.read("race.json");
     assert!(document.contains(&format!("\"cannot start: port {port} is taken")), "{document}");
+    kit.assert_nothing_left();
+}
+
+#[test]
+fn a_port_that_a_firewall_leads_elsewhere_is_passed_over_or_named() {
+    let (bed, kit) = (bed_or_skip!(1), kit());
+    // An engine that is killed leaves such rules for the ports of its containers.
+    let rule = "iptables -t nat -A OUTPUT -p tcp -d 127.0.0.1 --dport 20000:28999 -j DNAT --to-destination 127.0.0.1:9";
+    let made = bed.inside("sh").args(["-c", rule]).output().unwrap();
+    if !made.status.success() {
+        skip_loudly!("no rule can be made: {}", String::from_utf8_lossy(&made.stderr));
+    }
+    let check = |more: &str| {
+        let command = Value::from(server_line(&["--json"]));
+        let contender = format!("[[contender]]\nname = \"a\"\ncommand = {command}\n{more}");
+        kit.file("study.toml", format!("{contender}\n[[probe]]\npath = \"/\"\n"));
+        kit.deadheat_inside(&bed, ["check", "."]).run()
+    };
+    check("").assert_status(0);
+    check("port = 28000").assert_status(1).assert_stderr_has("127.0.0.1:28000 does not arrive there");
     kit.assert_nothing_left();
 }
 

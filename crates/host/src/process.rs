@@ -34,6 +34,7 @@ use crate::cgroup::Cgroup;
 use crate::clock::Clock;
 use crate::process::instructions::Instructions;
 use crate::process::keeper::{KEEPER_COMMAND, KeeperOrder, Message, RUN_VARIABLE, in_words, now_ns};
+use crate::process::ports::Obstacle;
 use crate::process::profile::{ProfileError, Profiler};
 use crate::process::run::{LeftBehind, RunId};
 
@@ -56,6 +57,16 @@ pub enum StartError {
         name: String,
         /// The system's error message.
         reason: String,
+    },
+    /// The fixed port cannot be reached.
+    #[error(
+        "{name} cannot start: a connection to 127.0.0.1:{port} does not arrive there. A rule of this machine's firewall may lead it elsewhere (see `iptables -t nat -S` or `nft list ruleset`): remove that rule, or let {name} listen on $PORT"
+    )]
+    PortRedirected {
+        /// Name of the contender or service.
+        name: String,
+        /// The port.
+        port: u16,
     },
     /// The fixed port is in use.
     #[error(
@@ -631,12 +642,17 @@ fn listen_at(start: &ProcessSpec<'_>, run: &RunId) -> Result<(Address, Vec<(Stri
             name: start.name.into(),
             reason: format!("no free port on the loopback: {error}"),
         }),
-        Listen::Port(port) if ports::is_free(*port) => Ok(tcp(*port)),
-        Listen::Port(port) => {
-            let holder = ports::holder(*port)
-                .map_or_else(String::new, |(pid, command)| format!(" by {pid} ({command})"));
-            Err(StartError::PortTaken { name: start.name.into(), port: *port, holder })
-        }
+        Listen::Port(port) => match ports::obstacle(*port) {
+            None => Ok(tcp(*port)),
+            Some(Obstacle::Taken) => {
+                let holder = ports::holder(*port)
+                    .map_or_else(String::new, |(pid, command)| format!(" by {pid} ({command})"));
+                Err(StartError::PortTaken { name: start.name.into(), port: *port, holder })
+            }
+            Some(Obstacle::Redirected) => {
+                Err(StartError::PortRedirected { name: start.name.into(), port: *port })
+            }
+        },
         Listen::Socket => {
             let path = start.sockets.join(run.next_socket());
             let _ = fs::remove_file(&path);

@@ -3,10 +3,14 @@
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt::set_socket_linger;
 
 use crate::process::tree;
 
@@ -19,6 +23,8 @@ const BLOCK: u16 = 100;
 const BLOCKS: u16 = COUNT / BLOCK;
 /// A process holds the claims of its latest blocks only: a contender listens soon after its port is chosen.
 const CLAIMS: usize = 2;
+/// How long a connection within this machine may take to arrive.
+const REACH_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A free port. Consecutive calls give different ports, and two processes that call this at the same time never get the same one.
 ///
@@ -57,7 +63,7 @@ impl Blocks {
             };
             self.current = Some((first, tried + 1));
             let port = first + (self.begin + tried) % BLOCK;
-            if is_free(port) {
+            if obstacle(port).is_none() {
                 return Ok(port);
             }
         }
@@ -97,12 +103,42 @@ fn claim(first: u16) -> io::Result<UnixListener> {
     UnixListener::bind_addr(&SocketAddr::from_abstract_name(format!("deadheat-ports-{first}"))?)
 }
 
-/// Whether a listener can bind this port on the loopback and on all addresses. IPv6 counts where the machine has it.
-pub fn is_free(port: u16) -> bool {
+/// What keeps a contender from being reached at a port of the loopback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obstacle {
+    /// Another process uses the port, on the loopback or on all addresses. IPv6 counts where the machine has it.
+    Taken,
+    /// A connection to the port does not arrive at the process that listens there. A rule of the machine's firewall may lead it elsewhere:
+    /// an engine that was killed leaves such rules for the ports of its containers.
+    Redirected,
+}
+
+/// Why a contender could not be reached at this port; none if the port is free.
+pub fn obstacle(port: u16) -> Option<Obstacle> {
     let taken = |error: io::Error| error.kind() == io::ErrorKind::AddrInUse;
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
-        && TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).is_ok()
-        && !TcpListener::bind((Ipv6Addr::LOCALHOST, port)).is_err_and(taken)
+    let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) else { return Some(Obstacle::Taken) };
+    if !is_reached(&listener).unwrap_or(false) {
+        return Some(Obstacle::Redirected);
+    }
+    drop(listener);
+    let is_free = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).is_ok()
+        && !TcpListener::bind((Ipv6Addr::LOCALHOST, port)).is_err_and(taken);
+    (!is_free).then_some(Obstacle::Taken)
+}
+
+/// Whether a connection to this listener arrives. It leaves no trace at the port.
+fn is_reached(listener: &TcpListener) -> io::Result<bool> {
+    let client = TcpStream::connect_timeout(&listener.local_addr()?, REACH_PATIENCE)?;
+    // Closed by a reset: a closing handshake would leave a socket that waits for a minute.
+    set_socket_linger(&client, Some(Duration::ZERO))?;
+    let patience = Timespec::try_from(REACH_PATIENCE).map_err(io::Error::other)?;
+    if poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&patience))? == 0 {
+        return Ok(false);
+    }
+    let (arrived, _) = listener.accept()?;
+    drop(client);
+    drop(arrived);
+    Ok(true)
 }
 
 /// The process that listens on a port, with its command line; none if unknown.
@@ -143,7 +179,7 @@ mod tests {
         assert_ne!(one, two);
         assert!((FIRST..FIRST + COUNT).contains(&one));
         let _listener = TcpListener::bind((Ipv4Addr::LOCALHOST, one)).unwrap();
-        assert!(!is_free(one));
+        assert_eq!((obstacle(one), obstacle(two)), (Some(Obstacle::Taken), None));
         let (pid, _) = holder(one).unwrap();
         assert_eq!(pid, std::process::id() as i32);
     }
