@@ -4,8 +4,9 @@
   bench/replay.py                              both parts; two minutes, in which nothing else may run
   bench/replay.py --seconds 2 --lines 20000    shorter, to see that it works
 
-Makes its own logs. The first part replays 50,000 requests/s from a log of a million lines against the null server. The second compares the
-arrivals that a server logs (bench/log_server.py) with the times of a log of 5,000 requests/s. Needs `cargo build --release`.
+Makes its own logs. The first part replays 50,000 requests/s from a log of a million lines: against the null server, which answers in
+microseconds, and against a server that waits for 1 ms before each answer, as one with a database does. The second part compares the arrivals
+that a server logs (bench/log_server.py) with the times of a log of 5,000 requests/s. Needs `cargo build --release`.
 """
 import argparse
 import json
@@ -35,19 +36,25 @@ def make_log(path: str, rate: int, lines: int) -> list[int]:
     return times
 
 
-def replay(url: str, log: str, out: str, seconds: float) -> list[str]:
+def replay(url: str, log: str, out: str, seconds: float, connections: int = 64) -> list[str]:
     """The command that replays a log in its timing."""
-    options = ["--requests-file", log, "--log-format", "json", "--order", "timing", "-d", f"{seconds}s"]
-    return [str(part) for part in (BIN / "deadheat", "load", url, "--cpus", 1, "-c", 64, *options, "--json", out)]
+    options = ["--requests-file", log, "--log-format", "json", "--order", "timing", "-d", f"{seconds}s", "--expect", "any"]
+    return [str(part) for part in (BIN / "deadheat", "load", url, "--cpus", 1, "-c", connections, *options, "--json", out)]
 
 
-def lag_and_memory(rate: int, lines: int, seconds: float) -> None:
-    server, url = null(13)
+def slow() -> tuple[Server, str]:
+    """A server that waits for 1 ms before each answer."""
+    port = free_port()
+    return Server(BIN / "deadheat-test-server", "--port", port, "--delay-ms", 1), f"http://127.0.0.1:{port}/"
+
+
+def lag_and_memory(rate: int, lines: int, seconds: float, started: tuple[Server, str], connections: int) -> None:
+    server, url = started
     with server, tempfile.NamedTemporaryFile(suffix=".log") as log, tempfile.NamedTemporaryFile() as out:
         begun = time.monotonic()
         make_log(log.name, rate, lines)
         print(f"  {lines:,} lines made in {time.monotonic() - begun:.1f} s")
-        load = subprocess.Popen(replay(url, log.name, out.name, seconds), stdout=subprocess.DEVNULL)
+        load = subprocess.Popen(replay(url, log.name, out.name, seconds, connections), stdout=subprocess.DEVNULL)
         sizes = []
         while load.poll() is None:
             time.sleep(0.5)
@@ -74,7 +81,7 @@ def deviation(rate: int, lines: int, seconds: float) -> None:
         with tempfile.NamedTemporaryFile() as out:
             with log_server(port, served.name):
                 url = f"http://127.0.0.1:{port}/"
-                command = replay(url, log.name, out.name, seconds) + ["--expect", "any"]
+                command = replay(url, log.name, out.name, seconds)
                 subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
             record = json.loads(Path(out.name).read_text())
         came = [came / 1e3 for came, _ in logged(served.name)]
@@ -95,8 +102,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30, help="length of each load")
     parser.add_argument("--lines", type=int, default=1_000_000, help="lines of the longer log")
     options = parser.parse_args()
-    print("50,000 requests/s from a log")
-    lag_and_memory(50_000, options.lines, options.seconds)
+    print("50,000 requests/s from a log, against the null server")
+    lag_and_memory(50_000, options.lines, options.seconds, null(13), 64)
+    print("50,000 requests/s from a log, against a server that waits for 1 ms")
+    lag_and_memory(50_000, options.lines, options.seconds, slow(), 256)
     print("arrivals at 5,000 requests/s")
     deviation(5_000, max(2, options.lines // 10), options.seconds)
 

@@ -262,7 +262,8 @@ fn what_was_measured_before_it_fell_out_stands() {
             text(&fickle)
         ),
     );
-    let race = kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(&SHORT_RACE[..8]).json_to("race.json");
+    let race =
+        kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(&SHORT_RACE[..10]).json_to("race.json");
     let outcome = race.run();
     let json = outcome.json();
     let scenario = |index: usize| json["scenarios"][index].clone();
@@ -296,7 +297,7 @@ fn measures_that_fail_have_no_value() {
         let probe = "[[probe]]\npath = \"/\"\n".to_owned();
         let study = [contender("good", value), contender("bad", &second), probe, scenarios.to_owned()];
         kit.file("study.toml", study.concat());
-        let outcome = kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(&SHORT_RACE[..8]).run();
+        let outcome = kit.deadheat(["race", ".", "--record", "r.jsonl"]).args(&SHORT_RACE[..10]).run();
         outcome.assert_status(1).assert_stderr_has(words);
         kit.assert_nothing_left();
     }

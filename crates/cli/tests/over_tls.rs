@@ -105,7 +105,7 @@ fn a_study_races_in_plain_over_tls_and_with_a_connection_for_each_request() {
     kit.file("study.toml", study.concat());
     let checked = kit.deadheat(["check", "."]).run();
     checked.assert_status(0).assert_stdout_has("3 of 3 contenders meet the contract");
-    let outcome = kit.deadheat(["race", "."]).args(SHORT_RACE[..8].iter()).json_to("race.json").run();
+    let outcome = kit.deadheat(["race", "."]).args(SHORT_RACE[..10].iter()).json_to("race.json").run();
     assert_measured(&outcome);
     outcome.assert_stdout_has("over TLS, a new connection for each request");
     let document = outcome.json();

@@ -396,7 +396,7 @@ fn a_sweep_is_raced_point_by_point_and_shown_in_one_table() {
     );
     let outcome = kit
         .deadheat(["race", ".", "--record", "r.jsonl"])
-        .args(&SHORT_RACE[..8])
+        .args(&SHORT_RACE[..10])
         .args(["--metric", "throughput,cpu"])
         .json_to("race.json")
         .run();

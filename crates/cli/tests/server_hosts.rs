@@ -377,10 +377,6 @@ fn a_server_host_gets_no_other_ssh() {
     assert_clean(&kit);
 }
 
-/// Each login has its own session. If the kernel divides processors among sessions, threads that keep cores awake in one session take half of the
-/// machine from all other tests.
-const LETS_CORES_SLEEP: [&str; 2] = ["--cpu-latency", "any"];
-
 /// Everything of deadheat and of its contenders on a host of a bed.
 fn ours_on(host: &Host) -> Vec<Process> {
     let is_ours = |one: &Process| one.command.contains("deadheat") && !one.command.contains("sshd");
@@ -398,7 +394,7 @@ fn control_servers_and_load_are_three_machines() {
     );
     let file = kit.path().join("mine/study.toml");
     fs::write(&file, fs::read_to_string(&file).unwrap() + "\n" + &hosts).unwrap();
-    let race = kit.deadheat_inside(&bed, ["race", "mine"]).args(SHORT_RACE).args(LETS_CORES_SLEEP);
+    let race = kit.deadheat_inside(&bed, ["race", "mine"]).args(SHORT_RACE);
     let outcome = race.json_to("race.json").run();
     outcome
         .assert_stderr_has("options from the study: --load-host=ssh://root@h2 --server-host=ssh://root@h1");
@@ -423,8 +419,7 @@ fn nothing_is_left_on_a_host_that_is_cut_off() {
         let address = bed.host(1).address().to_string();
         let hosts = ["--server-host", "ssh://h1", "--load-host", "ssh://h2", "--server-address", &address];
         let race = kit.deadheat_inside(&bed, ["race", "mine", "--record", "r.jsonl"]).args(hosts);
-        let mut running =
-            race.args(&SHORT_RACE[2..]).args(["--epochs", "150"]).args(LETS_CORES_SLEEP).spawn();
+        let mut running = race.args(&SHORT_RACE[2..]).args(["--epochs", "150"]).spawn();
         running.wait_for("an epoch", || common::epochs(&kit.path().join("r.jsonl")) > 0);
         let before = epochs(&kit);
         if cut {
