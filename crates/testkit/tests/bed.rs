@@ -225,6 +225,9 @@ fn nothing_is_left_of_a_bed() {
         let bed = bed_or_skip!(2);
         let detached = start_detached(&bed, bed.host(2));
         let here = bed.inside("sleep").arg("800").spawn().unwrap();
+        // Before that, the program that enters the network runs, and is not in it yet.
+        let name = format!("/proc/{}/comm", here.id());
+        assert!(wait_until(LIMIT, || fs::read_to_string(&name).is_ok_and(|name| name == "sleep\n")));
         assert_eq!(traces(bed.name()).len(), 2 + 3, "two hosts, switch, here, folder");
         seen = Some((bed.name().to_owned(), detached, here));
         panic!("a test that fails");
