@@ -44,6 +44,14 @@ fn those_that_do_not_start_are_told_apart() {
             server_line(&["--never-listen"]),
             &["bad did not answer within 12 s", "(", ") sleeps", "printed nothing"],
         ),
+        (
+            server_line(&["--json", "--port", "0"]),
+            &[
+                "bad did not answer within 12 s",
+                "it listens on port ",
+                " instead: let it listen on the port in PORT",
+            ],
+        ),
         (server_line(&["--never-answer"]), &["bad did not answer within 12 s"]),
         (
             server_line(&["--close-without-answer"]),

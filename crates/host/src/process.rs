@@ -275,10 +275,26 @@ fn not_yet(process: &dyn Process, patience: Duration, last: NotYet) -> StartErro
     let (name, patience_s, tail) = (process.name().to_owned(), patience.as_secs_f64(), process.tail());
     match last {
         NotYet::Silent(last) => {
-            let last = format!("{last}; {}", what_they_do(&process.processes()));
+            let last = format!("{last}; {}", instead(process));
             StartError::NotReady { name, patience_s, last, tail }
         }
         NotYet::Wrong(wrong) => StartError::NotRight { name, patience_s, wrong, tail },
+    }
+}
+
+/// What a process does that does not answer: where else it listens, or what each of its processes does.
+fn instead(process: &dyn Process) -> String {
+    let processes = process.processes();
+    let ports = ports::listened_to(&processes);
+    match process.address() {
+        Address::Tcp(address) if !ports.is_empty() && !ports.contains(&address.port()) => {
+            let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+            format!(
+                "it listens on port {} instead: let it listen on the port in PORT or at {{port}}",
+                ports.join(" and ")
+            )
+        }
+        _ => what_they_do(&processes),
     }
 }
 

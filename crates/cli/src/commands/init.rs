@@ -1,5 +1,6 @@
 //! `deadheat init`: starts a service, asks it, and writes a study of what it answers.
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -136,12 +137,15 @@ fn draft_of(flags: &InitFlags, asked: &Asked, sources: &Sources, file: &Path) ->
     let folder = fs::canonicalize(folder_of(file))?;
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let probe = |request: &DraftRequest| DraftProbe { request: request.clone(), seen: None };
+    let (build, env) = kept_of(file, &flags.command);
     Ok(Draft {
         name: name.unwrap_or_default(),
         contender: DraftContender {
             command: flags.command.clone(),
             node_env_is_set: std::env::var_os("NODE_ENV").is_some(),
-            build: build_of(file, &flags.command),
+            build,
+            usual_build: usual_build(&here, &flags.command),
+            env,
             folder: from_there(&folder, &fs::canonicalize(here)?),
             port: asked.port,
         },
@@ -152,14 +156,36 @@ fn draft_of(flags: &InitFlags, asked: &Asked, sources: &Sources, file: &Path) ->
     })
 }
 
-/// The build in the study that the draft replaces: that of the contender with the same command, or of the only contender. Whatever else the user wrote
-/// into that file is replaced, as `--force` says.
-fn build_of(file: &Path, command: &str) -> Option<String> {
-    let text = fs::read_to_string(file).ok()?;
-    let study = study::parse(&text, &file.display().to_string(), folder_of(file)).ok()?;
-    let same = study.contenders.iter().find(|one| one.command.get_ref() == command);
-    let old = same.or_else(|| study.contenders.first().filter(|_| study.contenders.len() == 1))?;
-    Some(old.build.as_ref()?.get_ref().clone())
+/// Build and environment in the study that the draft replaces: those of the contender with the same command, or of the only contender. Whatever else
+/// the user wrote into that file is replaced, as `--force` says.
+fn kept_of(file: &Path, command: &str) -> (Option<String>, BTreeMap<String, String>) {
+    let read = || {
+        let text = fs::read_to_string(file).ok()?;
+        let study = study::parse(&text, &file.display().to_string(), folder_of(file)).ok()?;
+        let same = study.contenders.iter().position(|one| one.command.get_ref() == command);
+        let old = study.contenders.get(same.or((study.contenders.len() == 1).then_some(0))?)?;
+        let env = old.env.iter().map(|(name, value)| (name.clone(), value.get_ref().clone())).collect();
+        Some((old.build.as_ref().map(|build| build.get_ref().clone()), env))
+    };
+    read().unwrap_or_default()
+}
+
+/// The command that usually builds what is in a folder, for a service that this command starts.
+fn usual_build(folder: &Path, command: &str) -> Option<String> {
+    let of_go = || {
+        let program = command.split_whitespace().find_map(|word| word.strip_prefix("./"));
+        program.map_or_else(|| "go build ./...".to_owned(), |program| format!("go build -o {program} ."))
+    };
+    let is_there = |file: &str| folder.join(file).exists();
+    let of_packages = [
+        ("package-lock.json", "npm ci"),
+        ("pnpm-lock.yaml", "pnpm install --frozen-lockfile"),
+        ("yarn.lock", "yarn install --immutable"),
+        ("bun.lock", "bun install --frozen-lockfile"),
+        ("Cargo.toml", "cargo build --release --locked"),
+    ];
+    let usual = of_packages.into_iter().find(|(file, _)| is_there(file)).map(|(_, build)| build.to_owned());
+    usual.or_else(|| is_there("go.mod").then(of_go))
 }
 
 /// The path from one folder to another: relative if one contains the other, else absolute. None if they are the same.
@@ -410,6 +436,9 @@ fn notes(draft: &Draft, console: &Console) {
     if let Some(build) = &draft.contender.build {
         note(format!("the build is that of the replaced file: {}", shown(build)));
     }
+    if !draft.contender.env.is_empty() {
+        note("the environment (env) is that of the replaced file".into());
+    }
     for probe in &draft.probes {
         let (Some(seen), title) = (&probe.seen, shown(&probe.request.title())) else { continue };
         if seen.statuses.iter().any(|status| (400..500).contains(status)) {
@@ -449,6 +478,18 @@ mod tests {
         assert_eq!(of("/a/b/c", "/a"), Some("../..".into()));
         assert_eq!(of("/a", "/a/b"), Some("b".into()));
         assert_eq!(of("/a", "/b"), Some("/b".into()));
+    }
+
+    #[test]
+    fn the_usual_build_follows_from_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let build = |command: &str| usual_build(folder.path(), command);
+        assert_eq!(build("./server"), None);
+        fs::write(folder.path().join("go.mod"), "").unwrap();
+        assert_eq!(build("exec ./bin/server -v").as_deref(), Some("go build -o bin/server ."));
+        assert_eq!(build("go run .").as_deref(), Some("go build ./..."));
+        fs::write(folder.path().join("package-lock.json"), "").unwrap();
+        assert_eq!(build("npm start").as_deref(), Some("npm ci"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Ports of the loopback: finding a free one, checking one, and finding the process that holds one.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::set_socket_linger;
+use rustix::process::Pid;
 
 use crate::process::tree;
 
@@ -143,29 +144,42 @@ fn is_reached(listener: &TcpListener) -> io::Result<bool> {
 
 /// The process that listens on a port, with its command line; none if unknown.
 pub fn holder(port: u16) -> Option<(i32, String)> {
-    let inodes: Vec<String> =
-        ["/proc/net/tcp", "/proc/net/tcp6"].iter().filter_map(|table| listener(table, port)).collect();
+    let sockets: Vec<String> =
+        listeners("self").filter(|one| one.0 == port).map(|(_, socket)| socket).collect();
     let entries = fs::read_dir("/proc").ok()?;
     let mut pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let pid = pids.find(|pid| holds(*pid, &inodes))?;
+    let pid = pids.find(|pid| held(*pid).any(|held| sockets.contains(&held)))?;
     Some((pid, tree::command_line(pid).unwrap_or_default()))
 }
 
-fn listener(table: &str, port: u16) -> Option<String> {
-    let text = fs::read_to_string(table).ok()?;
-    text.lines().skip(1).find_map(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let local = fields.get(1)?.rsplit_once(':')?.1;
-        let listens = *fields.get(3)? == "0A" && u16::from_str_radix(local, 16).ok()? == port;
-        listens.then(|| fields.get(9).map(|inode| format!("socket:[{inode}]")))?
+/// The TCP ports on which these processes listen.
+pub(crate) fn listened_to(processes: &[Pid]) -> BTreeSet<u16> {
+    let of = |pid: &Pid| {
+        let pid = pid.as_raw_nonzero().get();
+        let held: BTreeSet<String> = held(pid).collect();
+        listeners(&pid.to_string()).filter(move |(_, socket)| held.contains(socket)).map(|(port, _)| port)
+    };
+    processes.iter().flat_map(of).collect()
+}
+
+/// The TCP ports on which somebody listens in the network of a process, with their sockets as `/proc/PID/fd` names them.
+fn listeners(process: &str) -> impl Iterator<Item = (u16, String)> + use<> {
+    let tables = ["tcp", "tcp6"].map(|name| fs::read_to_string(format!("/proc/{process}/net/{name}")));
+    tables.into_iter().flatten().flat_map(|text| {
+        let listener = |line: &str| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let port = u16::from_str_radix(fields.get(1)?.rsplit_once(':')?.1, 16).ok()?;
+            (*fields.get(3)? == "0A").then_some(())?;
+            Some((port, format!("socket:[{}]", fields.get(9)?)))
+        };
+        text.lines().skip(1).filter_map(listener).collect::<Vec<_>>()
     })
 }
 
-fn holds(pid: i32, inodes: &[String]) -> bool {
-    let Ok(fds) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    fds.flatten()
-        .filter_map(|fd| fs::read_link(fd.path()).ok())
-        .any(|target| inodes.iter().any(|inode| target.as_os_str() == inode.as_str()))
+/// What a process has open that is not a file.
+fn held(pid: i32) -> impl Iterator<Item = String> {
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    open.filter_map(|fd| fs::read_link(fd.path()).ok()?.into_os_string().into_string().ok())
 }
 
 #[cfg(test)]
@@ -182,6 +196,8 @@ mod tests {
         assert_eq!((obstacle(one), obstacle(two)), (Some(Obstacle::Taken), None));
         let (pid, _) = holder(one).unwrap();
         assert_eq!(pid, std::process::id() as i32);
+        let ours = listened_to(&[rustix::process::getpid()]);
+        assert!(ours.contains(&one) && !ours.contains(&two), "{ours:?}");
     }
 
     /// Claims all blocks but those of `others`.

@@ -55,7 +55,7 @@ impl Ticks {
 fn stat(proc: &Path, pid: i32) -> Option<Stat> {
     let text = fs::read_to_string(proc.join(format!("{pid}/stat"))).ok()?;
     // The name in parentheses may contain anything; the fields begin after the last parenthesis.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().take(15).collect();
     let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
     Some(Stat {
         state: fields.first()?.chars().next()?,

@@ -9,7 +9,7 @@ mod pattern;
 mod quote;
 mod sources;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deadheat_record::{Experiment, Metric};
 
@@ -26,6 +26,8 @@ const NODE_PROGRAMS: [&str; 5] = ["node", "npm", "npx", "yarn", "pnpm"];
 /// How a study sets NODE_ENV.
 const NODE_ENV: &str =
     "env = { NODE_ENV = \"production\" } # without this, it runs as in development, which is often slower";
+/// When a study needs a build.
+const BUILD_NOTE: &str = "# races of versions (--git) need it: what git ignores is not part of a version";
 /// The names of the two scenarios.
 const CLOSED: &str = "steady";
 const OPEN: &str = "users";
@@ -64,6 +66,10 @@ pub struct DraftContender {
     pub node_env_is_set: bool,
     /// A shell command that builds it, from the study that the draft replaces.
     pub build: Option<String>,
+    /// A command that usually builds a service with the files of this one.
+    pub usual_build: Option<String>,
+    /// Variables added to its environment, from the study that the draft replaces.
+    pub env: BTreeMap<String, String>,
     /// The folder in which it runs, unless that is the study's folder.
     pub folder: Option<String>,
     /// The port on which it always listens. None: the port that deadheat gives it.
@@ -75,7 +81,8 @@ impl DraftContender {
     fn lacks_node_env(&self) -> bool {
         let programs = self.command.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
         let on_node = programs.into_iter().any(|program| NODE_PROGRAMS.contains(&program));
-        on_node && !self.node_env_is_set && !self.command.contains("NODE_ENV=")
+        let is_set = self.node_env_is_set || self.env.contains_key("NODE_ENV");
+        on_node && !is_set && !self.command.contains("NODE_ENV=")
     }
 }
 
@@ -189,7 +196,7 @@ impl Draft {
     }
 
     fn contender(&self, out: &mut Lines) {
-        let DraftContender { command, build, folder, port, .. } = &self.contender;
+        let DraftContender { command, build, usual_build, env, folder, port, .. } = &self.contender;
         let name = self.contender_name();
         out.empty();
         match port {
@@ -210,9 +217,22 @@ impl Draft {
         if self.contender.lacks_node_env() {
             out.comment(NODE_ENV);
         }
-        if let Some(build) = build {
+        if build.is_some() || !env.is_empty() {
             out.comment("From the file that this one replaces.");
-            out.key("build", &quoted(build));
+        }
+        if !env.is_empty() {
+            let name = |name: &str| {
+                let is_bare = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                if is_bare { name.to_owned() } else { quoted(name) }
+            };
+            let each: Vec<String> =
+                env.iter().map(|(key, value)| format!("{} = {}", name(key), quoted(value))).collect();
+            out.key("env", &format!("{{ {} }}", each.join(", ")));
+        }
+        match (build, usual_build) {
+            (Some(build), _) => out.key("build", &quoted(build)),
+            (None, Some(usual)) => out.comment(&format!("build = {} {BUILD_NOTE}", quoted(usual))),
+            (None, None) => {}
         }
         if let Some(folder) = folder {
             out.key("folder", &quoted(folder));
@@ -221,8 +241,8 @@ impl Draft {
             out.key("port", &port.to_string());
         }
         out.empty();
-        out.comment("A race needs a second contender: another version, framework, runtime or setting. Remove the `# ` from");
-        out.comment("the lines below, and change the command.");
+        out.comment("A race of two versions (--git) needs no second contender. To race another framework, runtime or setting,");
+        out.comment("remove the `# ` from the lines below, and change the command.");
         let other = if name == "other" { "another" } else { "other" };
         let mut second = Lines::default();
         second.line("[[contender]]");

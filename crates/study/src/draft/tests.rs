@@ -1,5 +1,6 @@
 //! Golden drafts, and that the study reader accepts every draft.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use deadheat_load::Answer;
@@ -28,6 +29,8 @@ fn draft(probes: Vec<DraftProbe>) -> Draft {
             command: "npm start".into(),
             node_env_is_set: false,
             build: None,
+            usual_build: None,
+            env: BTreeMap::new(),
             folder: None,
             port: None,
         },
@@ -127,6 +130,8 @@ fn a_draft_of_everything() {
         contender: DraftContender {
             command: "./serve --cert {cert} --key {key}".into(),
             node_env_is_set: false,
+            usual_build: None,
+            env: BTreeMap::from([("LEVEL".into(), "a \"b\"".into()), ("no.bare key".into(), String::new())]),
             build: Some("make \"all\"\nmake check".into()),
             folder: Some("/".into()),
             port: Some(8080),
@@ -265,6 +270,7 @@ proptest! {
         name in any::<String>(),
         command in "[^{]{1,40}",
         build in prop::option::of("[^{ ][^{]{0,40}"),
+        env in prop::collection::btree_map("[A-Za-z_.]{1,8}", "[^{\0]{0,20}", 0..3),
         port in prop::option::of(1_u16..),
         tls in any::<bool>(),
         probes in prop::collection::vec(any_probe(), 1..4),
@@ -273,7 +279,7 @@ proptest! {
     ) {
         let draft = Draft {
             name,
-            contender: DraftContender { command: command.clone(), node_env_is_set: false, build: build.clone(), folder: Some("/".into()), port },
+            contender: DraftContender { command: command.clone(), node_env_is_set: false, build: build.clone(), usual_build: Some("npm ci".into()), env: env.clone(), folder: Some("/".into()), port },
             tls,
             probes,
             load: load.map(|(rate_per_s, connections)| SeenLoad { rate_per_s, connections }),
@@ -284,6 +290,8 @@ proptest! {
         let study = study.map_err(|error| TestCaseError::fail(format!("{}\n{text}", error.render(false))))?;
         prop_assert_eq!(study.contenders[0].command.get_ref(), &command);
         prop_assert_eq!(study.contenders[0].build.as_ref().map(|one| one.get_ref()), build.as_ref());
+        let kept: BTreeMap<String, String> = study.contenders[0].env.iter().map(|(name, value)| (name.clone(), value.get_ref().clone())).collect();
+        prop_assert_eq!(kept, env);
         prop_assert_eq!(study.probes.len(), draft.probes.len());
         for (read, drafted) in study.probes.iter().zip(&draft.probes) {
             prop_assert_eq!(&read.contract.path, &drafted.request.path);
