@@ -403,7 +403,15 @@ fn summary(draft: &Draft, observed: &Observed, file: &Path) -> String {
     lines.push(format!("wrote {}", file.display()));
     lines.push(format!("next: deadheat check {study}"));
     lines.push(match draft.contender.port {
-        None => format!("to race your changes against main: deadheat race --git main {study}"),
+        None => {
+            let build = match (&draft.contender.build, &draft.contender.usual_build) {
+                (None, Some(_)) => ", once you have removed the `# ` before `build` in the file",
+                _ => "",
+            };
+            format!(
+                "to race your changes against main, if it listens on PORT too{build}: deadheat race --git main {study}"
+            )
+        }
         Some(port) => format!(
             "to race your changes, let the service read its port from PORT or {{port}}: now it always listens on {port}"
         ),
