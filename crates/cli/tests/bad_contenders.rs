@@ -46,11 +46,7 @@ fn those_that_do_not_start_are_told_apart() {
         ),
         (
             server_line(&["--json", "--port", "0"]),
-            &[
-                "bad did not answer within 12 s",
-                "it listens on port ",
-                " instead: let it listen on the port in PORT",
-            ],
+            &["bad did not answer within 12 s", "it listens on port ", ", not on ", "sleeps"],
         ),
         (server_line(&["--never-answer"]), &["bad did not answer within 12 s"]),
         (
@@ -217,8 +213,14 @@ fn a_taken_port_is_named_with_its_holder() {
 fn a_port_that_a_firewall_leads_elsewhere_is_passed_over_or_named() {
     let (bed, kit) = (bed_or_skip!(1), kit());
     // An engine that is killed leaves such rules for the ports of its containers.
-    let rule = "iptables -t nat -A OUTPUT -p tcp -d 127.0.0.1 --dport 20000:28999 -j DNAT --to-destination 127.0.0.1:9";
-    let made = bed.inside("sh").args(["-c", rule]).output().unwrap();
+    let rule = |ports: &str| {
+        format!(
+            "iptables -t nat -A OUTPUT -p tcp -d 127.0.0.1 --dport {ports} -j DNAT --to-destination 127.0.0.1:9"
+        )
+    };
+    // All but one block of ports, in which few processes begin.
+    let rules = format!("{} && {}", rule("20000:28999"), rule("29100:29999"));
+    let made = bed.inside("sh").args(["-c", &rules]).output().unwrap();
     if !made.status.success() {
         skip_loudly!("no rule can be made: {}", String::from_utf8_lossy(&made.stderr));
     }

@@ -26,13 +26,16 @@ fn the_study_of_a_service_passes_a_check_and_is_replaced_only_by_force() {
     kit.deadheat(check).run().assert_status(0).assert_stdout_has("1 of 1 contenders meet the contract");
     init(&kit, &[], &[]).assert_status(2).assert_stderr_has("exists already");
     assert_eq!(std::fs::read_to_string(kit.path().join("study.toml")).unwrap(), text);
-    let with_build =
-        text.replacen("\ncommand =", "\nbuild = \"true && true\"\nenv = { LEVEL = \"high\" }\ncommand =", 1);
+    let with_build = text.replacen(
+        "\ncommand =",
+        "\nbuild = \"true && true\"\nenv = { LEVEL = \"high\", OTHER = \"{study}/x\" }\ncommand =",
+        1,
+    );
     std::fs::write(kit.path().join("study.toml"), with_build).unwrap();
     let outcome = init(&kit, &["--force"], &["--body", "hello"]);
     outcome.assert_status(0).assert_stderr_has("the build is that of the replaced file: true && true");
     let text = std::fs::read_to_string(kit.path().join("study.toml")).unwrap();
-    outcome.assert_stderr_has("the environment (env) is that of the replaced file");
+    outcome.assert_stderr_has("these variables of env are those of the replaced file: LEVEL");
     let kept = "\nenv = { LEVEL = \"high\" }\nbuild = \"true && true\"\n";
     assert!(text.contains("body = \"hello\"") && text.contains(kept), "{text}");
     kit.deadheat(check).run().assert_status(0);

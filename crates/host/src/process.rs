@@ -282,19 +282,17 @@ fn not_yet(process: &dyn Process, patience: Duration, last: NotYet) -> StartErro
     }
 }
 
-/// What a process does that does not answer: where else it listens, or what each of its processes does.
+/// What a process does that does not answer: where else it listens, and what each of its processes does.
 fn instead(process: &dyn Process) -> String {
     let processes = process.processes();
     let ports = ports::listened_to(&processes);
+    let does = what_they_do(&processes);
     match process.address() {
         Address::Tcp(address) if !ports.is_empty() && !ports.contains(&address.port()) => {
             let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-            format!(
-                "it listens on port {} instead: let it listen on the port in PORT or at {{port}}",
-                ports.join(" and ")
-            )
+            format!("it listens on port {}, not on {} (PORT); {does}", ports.join(" and "), address.port())
         }
-        _ => what_they_do(&processes),
+        _ => does,
     }
 }
 

@@ -164,28 +164,35 @@ fn kept_of(file: &Path, command: &str) -> (Option<String>, BTreeMap<String, Stri
         let study = study::parse(&text, &file.display().to_string(), folder_of(file)).ok()?;
         let same = study.contenders.iter().position(|one| one.command.get_ref() == command);
         let old = study.contenders.get(same.or((study.contenders.len() == 1).then_some(0))?)?;
-        let env = old.env.iter().map(|(name, value)| (name.clone(), value.get_ref().clone())).collect();
+        let each = old.env.iter().map(|(name, value)| (name.clone(), value.get_ref().clone()));
+        // Other placeholders name what the draft does not have, such as a service.
+        let env = each.filter(|(_, value)| !value.replace("{port}", "").contains('{')).collect();
         Some((old.build.as_ref().map(|build| build.get_ref().clone()), env))
     };
     read().unwrap_or_default()
 }
 
-/// The command that usually builds what is in a folder, for a service that this command starts.
+/// The command that usually builds a service that this command starts in this folder. None where that is not clear.
 fn usual_build(folder: &Path, command: &str) -> Option<String> {
-    let of_go = || {
-        let program = command.split_whitespace().find_map(|word| word.strip_prefix("./"));
-        program.map_or_else(|| "go build ./...".to_owned(), |program| format!("go build -o {program} ."))
-    };
-    let is_there = |file: &str| folder.join(file).exists();
-    let of_packages = [
+    const OF_PACKAGES: [(&str, &str); 4] = [
         ("package-lock.json", "npm ci"),
         ("pnpm-lock.yaml", "pnpm install --frozen-lockfile"),
         ("yarn.lock", "yarn install --immutable"),
         ("bun.lock", "bun install --frozen-lockfile"),
-        ("Cargo.toml", "cargo build --release --locked"),
     ];
-    let usual = of_packages.into_iter().find(|(file, _)| is_there(file)).map(|(_, build)| build.to_owned());
-    usual.or_else(|| is_there("go.mod").then(of_go))
+    let is_there = |file: &str| folder.join(file).exists();
+    let program = command.split_whitespace().find(|word| *word != "exec" && !word.contains('='))?;
+    match program.strip_prefix("./").unwrap_or(program) {
+        "node" | "npm" | "npx" | "pnpm" | "yarn" | "bun" => {
+            OF_PACKAGES.into_iter().find(|(file, _)| is_there(file)).map(|(_, build)| build.to_owned())
+        }
+        path if path.starts_with("target/release/") => Some("cargo build --release --locked".into()),
+        path if path.starts_with("target/debug/") => Some("cargo build --locked".into()),
+        path if path != program && !path.contains('.') && is_there("go.mod") && is_there("main.go") => {
+            Some(format!("go build -o {path} ."))
+        }
+        _ => None,
+    }
 }
 
 /// The path from one folder to another: relative if one contains the other, else absolute. None if they are the same.
@@ -405,7 +412,7 @@ fn summary(draft: &Draft, observed: &Observed, file: &Path) -> String {
     lines.push(match draft.contender.port {
         None => {
             let build = match (&draft.contender.build, &draft.contender.usual_build) {
-                (None, Some(_)) => ", once you have removed the `# ` before `build` in the file",
+                (None, Some(_)) => " (if it has to be built or installed, remove the `# ` before `build` in the file)",
                 _ => "",
             };
             format!(
@@ -445,7 +452,8 @@ fn notes(draft: &Draft, console: &Console) {
         note(format!("the build is that of the replaced file: {}", shown(build)));
     }
     if !draft.contender.env.is_empty() {
-        note("the environment (env) is that of the replaced file".into());
+        let names: Vec<String> = draft.contender.env.keys().map(|name| shown(name)).collect();
+        note(format!("these variables of env are those of the replaced file: {}", names.join(", ")));
     }
     for probe in &draft.probes {
         let (Some(seen), title) = (&probe.seen, shown(&probe.request.title())) else { continue };
@@ -492,12 +500,20 @@ mod tests {
     fn the_usual_build_follows_from_the_files() {
         let folder = tempfile::tempdir().unwrap();
         let build = |command: &str| usual_build(folder.path(), command);
-        assert_eq!(build("./server"), None);
-        fs::write(folder.path().join("go.mod"), "").unwrap();
-        assert_eq!(build("exec ./bin/server -v").as_deref(), Some("go build -o bin/server ."));
-        assert_eq!(build("go run .").as_deref(), Some("go build ./..."));
-        fs::write(folder.path().join("package-lock.json"), "").unwrap();
-        assert_eq!(build("npm start").as_deref(), Some("npm ci"));
+        assert_eq!((build("./server"), build("npm start"), build("")), (None, None, None));
+        for file in ["go.mod", "main.go", "package-lock.json"] {
+            fs::write(folder.path().join(file), "").unwrap();
+        }
+        for (command, expected) in [
+            ("LEVEL=1 exec ./bin/server -v", Some("go build -o bin/server .")),
+            ("go run ./cmd/server", None),
+            ("./run.sh", None),
+            ("npm start", Some("npm ci")),
+            ("exec node server.mjs", Some("npm ci")),
+            ("./target/release/api", Some("cargo build --release --locked")),
+        ] {
+            assert_eq!(build(command).as_deref(), expected, "{command}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt::set_socket_linger;
@@ -24,13 +24,23 @@ const BLOCK: u16 = 100;
 const BLOCKS: u16 = COUNT / BLOCK;
 /// A process holds the claims of its latest blocks only: a contender listens soon after its port is chosen.
 const CLAIMS: usize = 2;
+/// How a connection fails that does not arrive.
+const UNREACHED: [io::ErrorKind; 5] = [
+    io::ErrorKind::ConnectionRefused,
+    io::ErrorKind::TimedOut,
+    io::ErrorKind::HostUnreachable,
+    io::ErrorKind::NetworkUnreachable,
+    io::ErrorKind::PermissionDenied,
+];
 /// How long a connection within this machine may take to arrive.
 const REACH_PATIENCE: Duration = Duration::from_secs(1);
+/// How long the search for a free port may take, where connections to many of them never arrive.
+const SEARCH_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A free port. Consecutive calls give different ports, and two processes that call this at the same time never get the same one.
 ///
 /// # Errors
-/// When none of the ten thousand ports is free.
+/// When none of the ten thousand ports is free and can be reached, as far as ten seconds suffice to try them.
 pub fn free() -> io::Result<u16> {
     static BLOCKS: Mutex<Option<Blocks>> = Mutex::new(None);
     let mut blocks = BLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +67,8 @@ impl Blocks {
     }
 
     fn next_port(&mut self, claim: impl Fn(u16) -> io::Result<UnixListener>) -> io::Result<u16> {
-        for _ in 0..COUNT {
+        let end = Instant::now() + SEARCH_PATIENCE;
+        for _ in (0..COUNT).take_while(|_| Instant::now() < end) {
             let (first, tried) = match self.current {
                 Some(block) if block.1 < BLOCK => block,
                 _ => (self.next_block(&claim), 0),
@@ -70,7 +81,10 @@ impl Blocks {
         }
         Err(io::Error::new(
             io::ErrorKind::AddrInUse,
-            format!("ports {FIRST} to {} are all taken", FIRST + (COUNT - 1)),
+            format!(
+                "none of the ports {FIRST} to {} that were tried is free and can be reached; does a firewall keep connections within this machine away?",
+                FIRST + (COUNT - 1)
+            ),
         ))
     }
 
@@ -118,7 +132,8 @@ pub enum Obstacle {
 pub fn obstacle(port: u16) -> Option<Obstacle> {
     let taken = |error: io::Error| error.kind() == io::ErrorKind::AddrInUse;
     let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) else { return Some(Obstacle::Taken) };
-    if !is_reached(&listener).unwrap_or(false) {
+    // Whatever else may hinder this attempt, such as a lack of descriptors, says nothing about the port.
+    if is_reached(&listener).is_ok_and(|reached| !reached) {
         return Some(Obstacle::Redirected);
     }
     drop(listener);
@@ -129,7 +144,11 @@ pub fn obstacle(port: u16) -> Option<Obstacle> {
 
 /// Whether a connection to this listener arrives. It leaves no trace at the port.
 fn is_reached(listener: &TcpListener) -> io::Result<bool> {
-    let client = TcpStream::connect_timeout(&listener.local_addr()?, REACH_PATIENCE)?;
+    let client = match TcpStream::connect_timeout(&listener.local_addr()?, REACH_PATIENCE) {
+        Ok(client) => client,
+        Err(error) if UNREACHED.contains(&error.kind()) => return Ok(false),
+        Err(error) => return Err(error),
+    };
     // Closed by a reset: a closing handshake would leave a socket that waits for a minute.
     set_socket_linger(&client, Some(Duration::ZERO))?;
     let patience = Timespec::try_from(REACH_PATIENCE).map_err(io::Error::other)?;
@@ -152,14 +171,18 @@ pub fn holder(port: u16) -> Option<(i32, String)> {
     Some((pid, tree::command_line(pid).unwrap_or_default()))
 }
 
-/// The TCP ports on which these processes listen.
+/// The TCP ports on which these processes listen. Leaves out processes in another network than this one, such as a container's: their ports
+/// say nothing about the ports here.
 pub(crate) fn listened_to(processes: &[Pid]) -> BTreeSet<u16> {
+    let network = |process: &str| fs::read_link(format!("/proc/{process}/ns/net")).ok();
+    let here = network("self");
     let of = |pid: &Pid| {
         let pid = pid.as_raw_nonzero().get();
         let held: BTreeSet<String> = held(pid).collect();
         listeners(&pid.to_string()).filter(move |(_, socket)| held.contains(socket)).map(|(port, _)| port)
     };
-    processes.iter().flat_map(of).collect()
+    let is_here = |pid: &&Pid| network(&pid.as_raw_nonzero().to_string()) == here;
+    processes.iter().filter(is_here).flat_map(of).collect()
 }
 
 /// The TCP ports on which somebody listens in the network of a process, with their sockets as `/proc/PID/fd` names them.
@@ -176,7 +199,7 @@ fn listeners(process: &str) -> impl Iterator<Item = (u16, String)> + use<> {
     })
 }
 
-/// What a process has open that is not a file.
+/// What a process has open, as `/proc/PID/fd` names it.
 fn held(pid: i32) -> impl Iterator<Item = String> {
     let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     open.filter_map(|fd| fs::read_link(fd.path()).ok()?.into_os_string().into_string().ok())

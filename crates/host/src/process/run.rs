@@ -18,7 +18,7 @@ use crate::process::tree;
 const THAW_PATIENCE: Duration = Duration::from_millis(200);
 
 /// How long the processes in abandoned groups get to end by themselves. An engine's watcher of a container clears up after it, and then ends.
-const EMPTY_PATIENCE: Duration = Duration::from_secs(5);
+const EMPTY_PATIENCE: Duration = Duration::from_secs(2);
 
 /// One run of deadheat: its process number and start time, so that a reused process number is not mistaken for it.
 #[derive(Debug)]
@@ -132,45 +132,51 @@ pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
     if !groups.is_empty() {
         std::thread::sleep(THAW_PATIENCE);
     }
-    let left: Vec<(i32, String)> = tree::with_environment(RUN_VARIABLE)
-        .into_iter()
-        .filter(|(_, run)| !run.is_empty() && !lives(run))
-        .collect();
-    let mut findings: Vec<Finding> = left
-        .iter()
-        .map(|(pid, _)| {
-            let command = tree::command_line(*pid).unwrap_or_default();
-            Finding::warn(
-                "leftover-process",
-                format!("process {pid} (`{command}`) is left over from an earlier run of deadheat and still uses the machine"),
-                format!("end it: kill -9 {pid}"),
-            )
-        })
-        .collect();
+    let mut findings = Vec::new();
     // An engine's containers live in such groups.
     if !groups.is_empty() {
         findings.extend(container::left_behind());
     }
     let end = Instant::now() + EMPTY_PATIENCE;
     for folder in groups {
-        while remove_tree(&folder).is_err() && folder.exists() && Instant::now() < end {
+        let in_use = |error: std::io::Error| {
+            matches!(error.kind(), std::io::ErrorKind::ResourceBusy | std::io::ErrorKind::DirectoryNotEmpty)
+        };
+        while remove_tree(&folder).is_err_and(in_use) && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(20));
         }
         if !folder.exists() {
             continue;
         }
-        let named = |pid: Pid| {
+        let named = |pid: &Pid| {
             let pid = pid.as_raw_nonzero().get();
             format!("{pid} (`{}`)", tree::command_line(pid).unwrap_or_default())
         };
-        let inside: Vec<String> = processes_below(&folder).into_iter().map(named).collect();
-        let (folder, inside) = (folder.display(), inside.join(", "));
+        let inside = processes_below(&folder);
+        let first: Vec<String> = inside.iter().take(5).map(named).collect();
+        let folder = folder.display();
+        let (holds, first_of_all) = if inside.is_empty() {
+            (String::new(), String::new())
+        } else {
+            (format!("; it holds {} processes: {}", inside.len(), first.join(", ")), "end them, then ".into())
+        };
         findings.push(Finding::warn(
             "leftover-cgroup",
-            format!("control group {folder} is left over from an earlier run of deadheat and holds the processes {inside}"),
-            format!("end them with kill -9, then rmdir {folder}"),
+            format!("control group {folder} is left over from an earlier run of deadheat and could not be removed{holds}"),
+            format!("{first_of_all}remove it and the groups in it with rmdir, as the user who ran deadheat: {folder}"),
         ));
     }
+    let marked = tree::with_environment(RUN_VARIABLE).into_iter();
+    let left = marked.filter(|(_, run)| !run.is_empty() && !lives(run));
+    findings.extend(left
+        .map(|(pid, _)| {
+            let command = tree::command_line(pid).unwrap_or_default();
+            Finding::warn(
+                "leftover-process",
+                format!("process {pid} (`{command}`) is left over from an earlier run of deadheat and still uses the machine"),
+                format!("end it: kill -9 {pid}"),
+            )
+        }));
     findings
 }
 

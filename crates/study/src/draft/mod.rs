@@ -26,6 +26,9 @@ const NODE_PROGRAMS: [&str; 5] = ["node", "npm", "npx", "yarn", "pnpm"];
 /// How a study sets NODE_ENV.
 const NODE_ENV: &str =
     "env = { NODE_ENV = \"production\" } # without this, it runs as in development, which is often slower";
+/// What a study lacks that sets other variables.
+const ADD_NODE_ENV: &str =
+    "Without NODE_ENV = \"production\" in `env`, it runs as in development, which is often slower.";
 /// When a study needs a build.
 const BUILD_NOTE: &str = "# races of versions (--git) need it: what git ignores is not part of a version";
 /// The names of the two scenarios.
@@ -77,6 +80,18 @@ pub struct DraftContender {
 }
 
 impl DraftContender {
+    fn env(&self, out: &mut Lines) {
+        let name = |name: &str| {
+            let is_bare = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            if is_bare { name.to_owned() } else { quoted(name) }
+        };
+        if !self.env.is_empty() {
+            let each: Vec<String> =
+                self.env.iter().map(|(key, value)| format!("{} = {}", name(key), quoted(value))).collect();
+            out.key("env", &format!("{{ {} }}", each.join(", ")));
+        }
+    }
+
     /// Whether it is a program on Node.js, and nothing says in which environment: then many packages do the additional work that helps during development.
     fn lacks_node_env(&self) -> bool {
         let programs = self.command.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
@@ -214,21 +229,15 @@ impl Draft {
         out.line("[[contender]]");
         out.key("name", &quoted(&name));
         out.key("command", &quoted(command));
-        if self.contender.lacks_node_env() {
-            out.comment(NODE_ENV);
+        match (self.contender.lacks_node_env(), env.is_empty()) {
+            (true, true) => out.comment(NODE_ENV),
+            (true, false) => out.comment(ADD_NODE_ENV),
+            (false, _) => {}
         }
         if build.is_some() || !env.is_empty() {
             out.comment("From the file that this one replaces.");
         }
-        if !env.is_empty() {
-            let name = |name: &str| {
-                let is_bare = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-                if is_bare { name.to_owned() } else { quoted(name) }
-            };
-            let each: Vec<String> =
-                env.iter().map(|(key, value)| format!("{} = {}", name(key), quoted(value))).collect();
-            out.key("env", &format!("{{ {} }}", each.join(", ")));
-        }
+        self.contender.env(out);
         match (build, usual_build) {
             (Some(build), _) => out.key("build", &quoted(build)),
             (None, Some(usual)) => out.comment(&format!("build = {} {BUILD_NOTE}", quoted(usual))),
@@ -248,6 +257,7 @@ impl Draft {
         second.line("[[contender]]");
         second.key("name", &quoted(other));
         second.key("command", &quoted(command));
+        self.contender.env(&mut second);
         if let Some(folder) = folder {
             second.key("folder", &quoted(folder));
         }
