@@ -4,6 +4,7 @@ Owns: what the tests and `plants.py weigh` see of a server without deadheat. Mus
 """
 import contextlib
 import http.client
+import itertools
 import os
 import random
 import socket
@@ -14,6 +15,9 @@ from pathlib import Path
 
 READY_S = 30
 ATTEMPTS = 3
+# In random order. Neither the kernel, to who asks for any port (ip(7)), nor deadheat chooses from this range. Of two servers that start at
+# the same time with one port, one would answer for both.
+PORTS = itertools.cycle(random.sample(range(30_000, 32_768), 2_768))
 
 
 class NotUp(RuntimeError):
@@ -82,10 +86,10 @@ def started(words: tuple[object, ...], env: dict[str, str]) -> Server:
 
 
 def free_port() -> int:
-    """A port on which nothing listens. Neither the kernel, to who asks for any port (ip(7)), nor deadheat chooses from this range."""
+    """A port on which nothing listens, and that nobody in this process got before."""
     while True:
         with socket.socket() as free, contextlib.suppress(OSError):
-            port = random.randrange(30_000, 32_768)
+            port = next(PORTS)
             free.bind(("127.0.0.1", port))
             return port
 
