@@ -1,29 +1,16 @@
 //! `race --continue`: attempts at one race, as a CI job makes them.
 
-use deadheat_testkit::{Invocation, Kit, server_line, turn};
+use deadheat_testkit::{Invocation, Kit, SHORT_RACE, server_line, turn};
 use serde_json::Value;
 
 use crate::common::kit;
 
-const SHORT: [&str; 12] = [
-    "--epochs",
-    "3..9",
-    "--warmup",
-    "20ms",
-    "--measure",
-    "60ms",
-    "--slice",
-    "10ms",
-    "-c",
-    "8",
-    "--continue",
-    "r/race.jsonl",
-];
-
 /// An attempt of two contenders that are equally fast.
 fn attempt(kit: &Kit) -> Invocation<'_> {
     let server = server_line(&["--json"]);
-    kit.deadheat(["race", "-n", "a", "-n", "b", &server, &server]).args(SHORT)
+    kit.deadheat(["race", "-n", "a", "-n", "b", &server, &server])
+        .args(["--epochs", "3..9", "--continue", "r/race.jsonl"])
+        .args(&SHORT_RACE[2..])
 }
 
 fn lines(kit: &Kit, file: &str) -> Vec<Value> {

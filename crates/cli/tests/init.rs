@@ -11,7 +11,7 @@ fn init(kit: &Kit, more: &[&str], server: &[&str]) -> Outcome {
     kit.deadheat(usual.iter().chain(more)).run()
 }
 
-/// The counter of the service goes on in the second start, so `check` sees values that `init` has never seen.
+/// The service counts on after its second start. So `check` gets values that `init` did not get.
 #[test]
 fn the_study_of_a_service_passes_a_check_and_is_replaced_only_by_force() {
     let kit = kit();

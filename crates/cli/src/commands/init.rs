@@ -12,12 +12,13 @@ use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::StartError;
 use deadheat_host::process::run::RunId;
 use deadheat_load::Answer;
-use deadheat_record::StatusRule;
+use deadheat_record::{StatusRule, placeholders};
 use deadheat_report::plain;
 use deadheat_runner::{Event, LocalGenerator, Observed, Observer, Place, ProbeFiles, RaceError, observe};
 use deadheat_study::choices::UsageError;
 use deadheat_study::draft::{
-    Body, Contract, Draft, DraftContender, DraftProbe, DraftRequest, LeftOut, SeenLoad, requests_of,
+    Body, Contract, Draft, DraftContender, DraftProbe, DraftRequest, LeftOut, SeenLoad, is_on_node,
+    requests_of,
 };
 use deadheat_study::file::{self as study, shown};
 use deadheat_study::plan::{Places, Purpose, Setting, Topology, fresh_seed, resolve};
@@ -166,7 +167,7 @@ fn kept_of(file: &Path, command: &str) -> (Option<String>, BTreeMap<String, Stri
         let old = study.contenders.get(same.or((study.contenders.len() == 1).then_some(0))?)?;
         let each = old.env.iter().map(|(name, value)| (name.clone(), value.get_ref().clone()));
         // Other placeholders name what the draft does not have, such as a service.
-        let env = each.filter(|(_, value)| !value.replace("{port}", "").contains('{')).collect();
+        let env = each.filter(|(_, value)| placeholders(value).all(|(_, word)| word == "port")).collect();
         Some((old.build.as_ref().map(|build| build.get_ref().clone()), env))
     };
     read().unwrap_or_default()
@@ -183,7 +184,7 @@ fn usual_build(folder: &Path, command: &str) -> Option<String> {
     let is_there = |file: &str| folder.join(file).exists();
     let program = command.split_whitespace().find(|word| *word != "exec" && !word.contains('='))?;
     match program.strip_prefix("./").unwrap_or(program) {
-        "node" | "npm" | "npx" | "pnpm" | "yarn" | "bun" => {
+        program if program == "bun" || is_on_node(command) => {
             OF_PACKAGES.into_iter().find(|(file, _)| is_there(file)).map(|(_, build)| build.to_owned())
         }
         path if path.starts_with("target/release/") => Some("cargo build --release --locked".into()),

@@ -185,7 +185,7 @@ pub(crate) fn listened_to(processes: &[Pid]) -> BTreeSet<u16> {
     processes.iter().filter(is_here).flat_map(of).collect()
 }
 
-/// The TCP ports on which somebody listens in the network of a process, with their sockets as `/proc/PID/fd` names them.
+/// All TCP ports in the network of a process that have a listener, each with the listener's socket in the words of `/proc/PID/fd`.
 fn listeners(process: &str) -> impl Iterator<Item = (u16, String)> + use<> {
     let tables = ["tcp", "tcp6"].map(|name| fs::read_to_string(format!("/proc/{process}/net/{name}")));
     tables.into_iter().flatten().flat_map(|text| {

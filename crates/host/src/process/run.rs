@@ -163,20 +163,18 @@ pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
         findings.push(Finding::warn(
             "leftover-cgroup",
             format!("control group {folder} is left over from an earlier run of deadheat and could not be removed{holds}"),
-            format!("{first_of_all}remove it and the groups in it with rmdir, as the user who ran deadheat: {folder}"),
+            format!("{first_of_all}remove it with rmdir, the groups in it first, as the user of that run: {folder}"),
         ));
     }
-    let marked = tree::with_environment(RUN_VARIABLE).into_iter();
-    let left = marked.filter(|(_, run)| !run.is_empty() && !lives(run));
-    findings.extend(left
-        .map(|(pid, _)| {
-            let command = tree::command_line(pid).unwrap_or_default();
-            Finding::warn(
-                "leftover-process",
-                format!("process {pid} (`{command}`) is left over from an earlier run of deadheat and still uses the machine"),
-                format!("end it: kill -9 {pid}"),
-            )
-        }));
+    let left = |(pid, run): (i32, String)| {
+        let command = tree::command_line(pid).unwrap_or_default();
+        let message = format!(
+            "process {pid} (`{command}`) is left over from an earlier run of deadheat and still uses the machine"
+        );
+        (!run.is_empty() && !lives(&run))
+            .then(|| Finding::warn("leftover-process", message, format!("end it: kill -9 {pid}")))
+    };
+    findings.extend(tree::with_environment(RUN_VARIABLE).into_iter().filter_map(left));
     findings
 }
 

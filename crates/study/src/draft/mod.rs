@@ -79,7 +79,14 @@ pub struct DraftContender {
     pub port: Option<u16>,
 }
 
+/// Whether a command starts a program on Node.js.
+pub fn is_on_node(command: &str) -> bool {
+    let mut programs = command.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
+    programs.any(|program| NODE_PROGRAMS.contains(&program))
+}
+
 impl DraftContender {
+    /// The line that sets its environment, if there is anything to set.
     fn env(&self, out: &mut Lines) {
         let name = |name: &str| {
             let is_bare = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
@@ -94,14 +101,12 @@ impl DraftContender {
 
     /// Whether it is a program on Node.js, and nothing says in which environment: then many packages do the additional work that helps during development.
     fn lacks_node_env(&self) -> bool {
-        let programs = self.command.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
-        let on_node = programs.into_iter().any(|program| NODE_PROGRAMS.contains(&program));
         let is_set = self.node_env_is_set || self.env.contains_key("NODE_ENV");
-        on_node && !is_set && !self.command.contains("NODE_ENV=")
+        is_on_node(&self.command) && !is_set && !self.command.contains("NODE_ENV=")
     }
 }
 
-/// One request, and what is known of its answers.
+/// One request, and what its answers had in common.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DraftProbe {
     /// The request.
@@ -415,7 +420,7 @@ fn contract(seen: &Contract, out: &mut Lines) {
                 }
                 out.line("]");
             }
-            // A table of its own, so that each value has a line. It must come last.
+            // This table comes last, because TOML would count the keys after it as part of it. Each value has its own line.
             if !values.is_empty() {
                 out.comment(
                     "These values were always the same. Remove those that depend on data that may change.",
