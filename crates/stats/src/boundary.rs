@@ -13,7 +13,7 @@
 //! computed by recursive numerical integration, as Armitage, McPherson and Rowe, "Repeated significance tests on accumulating
 //! data", Journal of the Royal Statistical Society A 132 (1969), do for known variance.
 
-use std::f64::consts::FRAC_PI_2;
+use std::f64::consts::{FRAC_PI_2, PI};
 use std::sync::OnceLock;
 
 use crate::student::{two_sided_tail, upper_quantile_at};
@@ -158,24 +158,24 @@ impl Step {
     /// proportional to cos(phi)^(prior + n - 1) and is independent of r. So r' = (r sqrt(n) cos(phi) + sin(phi)) / sqrt(n + 1).
     fn new(n: usize, prior: f64, from: f64, to: f64) -> Self {
         let angle = Angle::new(prior + n as f64 - 1.0);
+        let edges: Vec<f64> =
+            (1..=CELLS).map(|edge| (edge as f64 * to).sin() * (n as f64 + 1.0).sqrt()).collect();
         let row = |cell: usize| {
             let x = ((cell as f64 + 0.5) * from).sin() * (n as f64).sqrt();
             let (reach, centre) = (x.hypot(1.0), 1.0_f64.atan2(x));
             // x cos(phi) + sin(phi) = reach * cos(phi - centre).
-            let above = |value: f64| {
+            let between = |around: f64| angle.below(centre + around) - angle.below(centre - around);
+            let tail = |value: f64| {
                 let share = value / reach;
-                match share.abs() < 1.0 {
-                    true => angle.below(centre + share.acos()) - angle.below(centre - share.acos()),
-                    false => f64::from(u8::from(share <= -1.0)),
+                if share >= 1.0 {
+                    return 0.0;
                 }
-            };
-            let tail = |edge: usize| {
-                let value = (edge as f64 * to).sin() * (n as f64 + 1.0).sqrt();
-                above(value) + 1.0 - above(-value)
+                let around = share.acos();
+                between(around) + 1.0 - between(PI - around)
             };
             let mut before = 1.0;
             std::array::from_fn(|cell| {
-                let after = tail(cell + 1);
+                let after = tail(edges[cell]);
                 let mass = (before - after).max(0.0);
                 before = after;
                 mass
@@ -203,12 +203,13 @@ impl Angle {
     fn new(power: f64) -> Self {
         let step = FRAC_PI_2 / ANGLES as f64;
         let density = |at: f64| (at * step).cos().max(0.0).powf(power);
-        let mut below = vec![0.0];
+        let (mut below, mut left) = (vec![0.0], 1.0);
         for cell in 0..ANGLES {
-            let left = cell as f64;
+            let right = density(cell as f64 + 1.0);
             // Simpson's rule.
-            let mass = density(left) + 4.0 * density(left + 0.5) + density(left + 1.0);
+            let mass = left + 4.0 * density(cell as f64 + 0.5) + right;
             below.push(below[cell] + mass);
+            left = right;
         }
         let half = below[ANGLES];
         below.iter_mut().for_each(|sum| *sum = 0.5 + 0.5 * *sum / half);

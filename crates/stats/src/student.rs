@@ -2,7 +2,18 @@
 //!
 //! Owns the only place in the crate that gets a quantile from `statrs`. It must not know what the quantile is for.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use statrs::distribution::{Continuous, ContinuousCDF, Normal, StudentsT};
+
+thread_local! {
+    /// Quantiles that are known already, by the bits of tail and degrees: a judgement asks for the same few again and again.
+    static KNOWN: RefCell<HashMap<[u64; 2], f64>> = RefCell::default();
+}
+
+/// So many quantiles are kept; then all are forgotten.
+const MOST_KNOWN: usize = 4096;
 
 /// The value that a Student t variable with `degrees` degrees of freedom exceeds with probability `tail`.
 ///
@@ -21,6 +32,17 @@ pub fn upper_quantile_at(tail: f64, degrees: f64) -> f64 {
     if tail >= 0.5 {
         return 0.0;
     }
+    let question = [tail.to_bits(), degrees.to_bits()];
+    KNOWN.with_borrow_mut(|known| {
+        if known.len() >= MOST_KNOWN {
+            known.clear();
+        }
+        *known.entry(question).or_insert_with(|| by_newton(tail, degrees))
+    })
+}
+
+/// `tail` in (0, 0.5), `degrees` at least 1.
+fn by_newton(tail: f64, degrees: f64) -> f64 {
     let (Ok(student), Ok(normal)) = (StudentsT::new(0.0, 1.0, degrees), Normal::new(0.0, 1.0)) else {
         return f64::INFINITY;
     };
