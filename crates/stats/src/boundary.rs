@@ -14,7 +14,8 @@
 //! data", Journal of the Royal Statistical Society A 132 (1969), do for known variance.
 
 use std::f64::consts::{FRAC_PI_2, PI};
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::student::{two_sided_tail, upper_quantile_at};
 
@@ -50,9 +51,15 @@ pub struct SequentialT {
     /// Degrees of freedom with which the variance was known before the first observation.
     prior: f64,
     first: usize,
-    /// From `first` observations to one more, and so on.
-    steps: Vec<OnceLock<Step>>,
+    most: usize,
 }
+
+/// The steps that are known already, by the number of observations that each begins with and the bits of the prior. They take
+/// milliseconds each, and all races with as many contenders have the same.
+static KNOWN: Mutex<BTreeMap<(usize, u64), Arc<Step>>> = Mutex::new(BTreeMap::new());
+
+/// So many steps are kept, of 200 kB each; then all are forgotten.
+const MOST_KNOWN: usize = 200;
 
 /// The chances of going from each cell of |t| to each cell after one more observation.
 #[derive(Debug)]
@@ -69,8 +76,7 @@ impl SequentialT {
     /// If `first` is under 2.
     pub fn new(first: usize, most: usize, prior: f64) -> Self {
         assert!(first >= 2, "a spread takes two observations, found a look at {first}");
-        let steps = (first..most).map(|_| OnceLock::new()).collect();
-        Self { prior, first, steps }
+        Self { prior, first, most }
     }
 
     /// The critical values of |t| that spend `spend[i]` (a probability, not a fraction of one) at the look after `looks[i]` observations.
@@ -82,7 +88,7 @@ impl SequentialT {
     /// If the looks do not strictly increase, or leave the range.
     pub fn boundaries(&self, looks: &[usize], spend: &[f64]) -> Vec<f64> {
         let increase = looks.windows(2).all(|pair| pair[0] < pair[1]);
-        let within = looks.iter().all(|n| (self.first..=self.first + self.steps.len()).contains(n));
+        let within = looks.iter().all(|n| (self.first..=self.most).contains(n));
         assert!(increase && within, "looks must strictly increase within the range, found {looks:?}");
         let mut walk = Vec::<f64>::new();
         let (mut at, mut critical) = (0, Vec::new());
@@ -123,8 +129,14 @@ impl SequentialT {
         (0..CELLS).map(|cell| tail(cell) - tail(cell + 1)).collect()
     }
 
-    fn step(&self, n: usize) -> &Step {
-        self.steps[n - self.first].get_or_init(|| Step::new(n, self.prior, self.width(n), self.width(n + 1)))
+    fn step(&self, n: usize) -> Arc<Step> {
+        // Ignores poisoning: steps are inserted whole, so that a panic elsewhere cannot have left a wrong one.
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST_KNOWN {
+            known.clear();
+        }
+        let compute = || Arc::new(Step::new(n, self.prior, self.width(n), self.width(n + 1)));
+        Arc::clone(known.entry((n, self.prior.to_bits())).or_insert_with(compute))
     }
 
     /// The value of |t| that a share `spend` of all paths exceeds, of those that are left.
