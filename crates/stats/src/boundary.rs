@@ -13,8 +13,8 @@
 //! computed by recursive numerical integration, as Armitage, McPherson and Rowe, "Repeated significance tests on accumulating
 //! data", Journal of the Royal Statistical Society A 132 (1969), do for known variance.
 
-use std::f64::consts::{FRAC_PI_2, PI};
 use std::collections::BTreeMap;
+use std::f64::consts::{FRAC_PI_2, PI};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::student::{two_sided_tail, upper_quantile_at};

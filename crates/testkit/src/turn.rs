@@ -12,7 +12,7 @@ pub const SHORT_RACE: [&str; 12] = [
     "--warmup",
     "20ms",
     "--measure",
-    "60ms",
+    "40ms",
     "--slice",
     "10ms",
     "-c",
