@@ -26,6 +26,7 @@ export class Bench {
     this.browser = browser;
     this.folder = folder;
     this.files = new Map();
+    this.left = new Map();
     this.made = 0;
   }
 
@@ -105,13 +106,23 @@ export class Bench {
   async on(kind, options, ask) {
     const opened = await this.open(kind, options);
     try {
-      await ask(opened);
-      assert.deepEqual(opened.seen.complaints, []);
-      assert.deepEqual(opened.seen.requests.filter((url) => !/^(file|data|blob):/.test(url)), []);
-      assert.equal(opened.seen.requests.filter((url) => url.startsWith("file:")).length, 1);
+      await this.#asked(opened, ask);
     } finally {
       await opened.close();
     }
+  }
+
+  /** As `on`, for tests that only look: all those of a kind look at one page. */
+  async at(kind, ask) {
+    if (!this.left.has(kind)) this.left.set(kind, await this.open(kind));
+    await this.#asked(this.left.get(kind), ask);
+  }
+
+  async #asked(opened, ask) {
+    await ask(opened);
+    assert.deepEqual(opened.seen.complaints, []);
+    assert.deepEqual(opened.seen.requests.filter((url) => !/^(file|data|blob):/.test(url)), []);
+    assert.equal(opened.seen.requests.filter((url) => url.startsWith("file:")).length, 1);
   }
 
   /** Opens a page and keeps what it complains of and asks for. */

@@ -8,6 +8,7 @@ let bench;
 before(async () => { bench = await Bench.open(); });
 after(() => bench.close());
 
+const at = (kind, ask) => bench.at(kind, ask);
 const on = (kind, options, ask) => bench.on(kind, options, ask);
 const near = (found, wanted, what) => assert.ok(Math.abs(found - wanted) < 1, `${what}: at ${found}, not at ${wanted}`);
 
@@ -52,7 +53,7 @@ const of = (document, metric) => document.scenarios.flatMap((one) => one.compari
 const nines = (q) => -Math.log10(1 - q);
 
 describe("figures are drawn with the record's numbers", () => {
-  it("ratios with intervals", () => on("several", {}, async ({ page, document }) => {
+  it("ratios with intervals", () => at("several", async ({ page, document }) => {
     const all = of(document, "throughput");
     assert.equal(all.length, 6);
     const figure = await drawn(page, "ratios");
@@ -64,13 +65,13 @@ describe("figures are drawn with the record's numbers", () => {
     assert.deepEqual(cells.map((row) => row.slice(0, 3)), all.map((one) => [one.ratio, one.low, one.high]));
   }));
 
-  it("each epoch's ratio", () => on("several", {}, async ({ page, document }) => {
+  it("each epoch's ratio", () => at("several", async ({ page, document }) => {
     const all = of(document, "throughput").flatMap((one) => one.epoch_ratios.map((x, at) => ({ x, text: `${one.contender} / ${one.baseline}, epoch ${at + 1}: ${x.toFixed(3)}` })));
     assert.equal(all.length, 36);
     stands(await drawn(page, "epochs"), all);
   }));
 
-  it("CPU, memory and cold starts", () => on("several", {}, async ({ page, document }) => {
+  it("CPU, memory and cold starts", () => at("several", async ({ page, document }) => {
     const results = document.scenarios.flatMap((one) => one.results);
     const epochs = results.flatMap((one) => one.epochs.map((epoch) => ({ ...epoch, who: `${one.contender}, epoch ${epoch.epoch}` })));
     stands(await drawn(page, "cpu"), epochs.map((one) => ({ x: one.cpu_us_per_request, text: `${one.who}, CPU per request: ${time(one.cpu_us_per_request * 1e3)}` })));
@@ -81,7 +82,7 @@ describe("figures are drawn with the record's numbers", () => {
     stands(await drawn(page, "cold-start"), epochs.map((one) => ({ x: one.cold_start_ns, text: `${one.who}, cold start: ${time(one.cold_start_ns)}` })));
   }));
 
-  it("user mode and kernel, one beside the other", () => on("several", {}, async ({ page, document }) => {
+  it("user mode and kernel, one beside the other", () => at("several", async ({ page, document }) => {
     const { results } = document.scenarios[0];
     assert.ok(results.every((one) => Math.abs(one.user_us_per_request + one.system_us_per_request - one.cpu_us_per_request) < 1e-9));
     const parts = results.flatMap((one) => {
@@ -100,7 +101,7 @@ describe("figures are drawn with the record's numbers", () => {
     assert.deepEqual(await numbers(page, "cpu-parts"), results.map((one) => [one.user_us_per_request, one.system_us_per_request, one.instructions_per_request, one.switches_per_request, one.involuntary_switches_per_request]));
   }));
 
-  it("memory from round to round", () => on("several", {}, async ({ page, document }) => {
+  it("memory from round to round", () => at("several", async ({ page, document }) => {
     const epochs = document.record.epochs.filter((one) => one.scenario === "steady");
     const series = [0, 1, 2].flatMap((at) => epochs.map((epoch) => ({ at, epoch, memory: epoch.contenders[at].usage.memory })));
     assert.ok(series.length === 18 && series.every(({ memory }) => memory.length === 6));
@@ -116,12 +117,12 @@ describe("figures are drawn with the record's numbers", () => {
     assert.deepEqual(await numbers(page, "memory-time"), epochs.flatMap((epoch) => epoch.contenders.flatMap((part) => part.usage.memory.map((one) => [epoch.number, one.at_ns, one.pss_bytes]))));
   }));
 
-  it("no figures of what an older record does not have", () => on("older", {}, async ({ page }) => {
+  it("no figures of what an older record does not have", () => at("older", async ({ page }) => {
     const kinds = await page.$$eval("#cpu [data-figure], #memory [data-figure]", (all) => all.map((one) => one.dataset.figure));
     assert.deepEqual(kinds, ["cpu", "memory"]);
   }));
 
-  it("every pause of a collector, and none", () => on("whole", {}, async ({ page, document }) => {
+  it("every pause of a collector, and none", () => at("whole", async ({ page, document }) => {
     const passes = document.record.collectors.filter((one) => one.scenario === "steady");
     const all = passes.flatMap((one) => one.pauses.each_ns.map((x, at) => ({ x, text: `${one.contender}, pause ${at + 1}: ${time(x)}` })));
     assert.equal(all.length, 60 + 5 + 80);
@@ -136,7 +137,7 @@ describe("figures are drawn with the record's numbers", () => {
     assert.deepEqual(wanted("common-rate"), [[0, 0, 0, 0, 9000]], "a table is enough for no pause");
   }));
 
-  it("fresh starts beside the starts of other loads, own measurements and sizes", () => on("whole", {}, async ({ page, document }) => {
+  it("fresh starts beside the starts of other loads, own measurements and sizes", () => at("whole", async ({ page, document }) => {
     const results = (name) => scenario(document, name).results;
     const fresh = results("cold-start").flatMap((one) => one.cold_starts_ns.map((x, at) => ({ x, text: `${one.contender}, start ${at + 1}: ${time(x)}` })));
     assert.equal(fresh.length, 60);
@@ -155,7 +156,7 @@ describe("figures are drawn with the record's numbers", () => {
     assert.deepEqual(sizes, ["bun7.00 MiB", "go14.0 MiB"]);
   }));
 
-  it("what each rung of a ladder adds, one beside the other", () => on("whole", {}, async ({ page, document }) => {
+  it("what each rung of a ladder adds, one beside the other", () => at("whole", async ({ page, document }) => {
     const [{ rungs, contenders }] = document.ladders;
     assert.deepEqual(rungs, ["nothing", "json", "steady"]);
     const steps = contenders.flatMap((one) => {
@@ -171,7 +172,7 @@ describe("figures are drawn with the record's numbers", () => {
     assert.match(await page.textContent('[data-figure="ladder"] .note'), /^json of go: faster/);
   }));
 
-  it("latency by percentile, cut where there are too few", () => on("several", {}, async ({ page, document }) => {
+  it("latency by percentile, cut where there are too few", () => at("several", async ({ page, document }) => {
     const { results } = document.scenarios[0];
     const named = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
     const points = results.flatMap((one) => one.latency_curve.map(([q, ns]) => ({ q, x: nines(q), y: ns, text: `${one.contender}, ${quantile(q)}: ${time(ns)}` })));
@@ -191,7 +192,7 @@ describe("figures are drawn with the record's numbers", () => {
     assert.deepEqual(p99, results.map((one) => one.latency_ns.p99));
   }));
 
-  it("some labels at every axis of times, each at its value", () => on("narrow", {}, async ({ page, document }) => {
+  it("some labels at every axis of times, each at its value", () => at("narrow", async ({ page, document }) => {
     const unit = { ns: 1, µs: 1e3, ms: 1e6, s: 1e9 };
     for (const [which, { name, results }] of document.scenarios.entries()) {
       const figure = await drawn(page, "latency", which);
@@ -206,7 +207,7 @@ describe("figures are drawn with the record's numbers", () => {
     }
   }));
 
-  it("throughput over time, with warm-up and rounds left out", () => on("several", {}, async ({ page, document }) => {
+  it("throughput over time, with warm-up and rounds left out", () => at("several", async ({ page, document }) => {
     const { epochs, plan } = document.record;
     const names = plan.contenders.map((one) => one.name);
     const figure = await drawn(page, "time");
@@ -234,7 +235,7 @@ describe("figures are drawn with the record's numbers", () => {
     }
   }));
 
-  it("the pilot's windows, and the warm-up that was found", () => on("several", {}, async ({ page, document }) => {
+  it("the pilot's windows, and the warm-up that was found", () => at("several", async ({ page, document }) => {
     const [pilot] = document.record.pilots;
     const windows = pilot.contenders.flatMap((one) => one.window_rates_per_s.map((y, at) => {
       const x = (at + 0.5) * pilot.window_ns / 1e9;
@@ -255,7 +256,7 @@ describe("figures are drawn with the record's numbers", () => {
     assert.deepEqual((await numbers(page, "warm-up")).map(([, value]) => value), windows.map(({ y }) => y));
   }));
 
-  it("rates over a sweep, with intervals and the law", () => on("sweep", {}, async ({ page, document }) => {
+  it("rates over a sweep, with intervals and the law", () => at("sweep", async ({ page, document }) => {
     const [{ points: values, fits }] = document.sweeps;
     assert.deepEqual([values.map(([n]) => n), fits.map((one) => one.contender)], [[1, 4, 16, 64, 256], ["node", "bun"]]);
     const wanted = values.flatMap(([n, name]) => scenario(document, name).results.map((one) => {
@@ -310,7 +311,7 @@ describe("figures are drawn with the record's numbers", () => {
 });
 
 describe("a figure", () => {
-  it("of each kind stands in a section, or its table does", () => on("whole", {}, async ({ page, made }) => {
+  it("of each kind stands in a section, or its table does", () => at("whole", async ({ page, made }) => {
     const shown = await page.$$eval("section figure", (all) => all.map((one) => one.dataset.figure));
     const all = JSON.parse(made.figures).figures;
     assert.deepEqual([...shown].sort(), all.filter((one) => one.drawing).map((one) => one.kind).sort());
@@ -345,7 +346,7 @@ describe("a figure", () => {
     }
   });
 
-  it("has a dot for each of 70,000 slices", () => on("long", {}, async ({ page, made }) => {
+  it("has a dot for each of 70,000 slices", () => at("long", async ({ page, made }) => {
     const dots = await page.$$eval('[data-figure="time"] .fine path', (all) => all.map((one) => one.getAttribute("d").split("M").length - 1));
     assert.deepEqual(dots, [...Array.from({ length: 7 }, () => 10 * 999), 10 * 7]);
     const empty = await page.$$eval("figure", (all) => all.filter((one) => !one.querySelector(".canvas svg")).map((one) => one.id));
