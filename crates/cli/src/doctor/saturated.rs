@@ -49,11 +49,10 @@ impl Loaded {
         Ok(Self { session, _server: server, backend, threads: pinning.server_cpus.len().max(1) })
     }
 
-    /// The CPU time of an answer on its core, in nanoseconds.
-    fn cost_ns(&mut self, duration: Duration) -> std::io::Result<f64> {
+    /// The CPU time of an answer on its core, in nanoseconds. None if no answer came, because others had the cores for all of the time.
+    fn cost_ns(&mut self, duration: Duration) -> std::io::Result<Option<f64>> {
         let rate = slice(&mut self.session, duration)?.rate_per_s();
-        let rate = rate.ok_or_else(|| std::io::Error::other("the built-in server gave no answer"))?;
-        Ok(self.threads as f64 * 1e9 / rate)
+        Ok(rate.map(|rate| self.threads as f64 * 1e9 / rate))
     }
 }
 
@@ -173,7 +172,13 @@ pub(crate) fn calibrate(pinning: &Pinning) -> std::io::Result<Calibration> {
         measured.map_err(|_| std::io::Error::other("the length of a step could not be measured"))??;
     let steps = (WORK.as_nanos() as f64 / step_ns).round() as u64;
     let mut loaded = Loaded::start(pinning, Spin::steps(steps), Backend::Epoll)?;
-    Ok(Calibration { step_ns, steps, cost_ns: loaded.cost_ns(MEASURED)? })
+    let cost_ns = loaded.cost_ns(MEASURED)?;
+    let cost_ns = cost_ns.ok_or_else(|| {
+        std::io::Error::other(format!(
+            "the built-in server gave no answer in {MEASURED:?}: other programs use all of the servers' cores"
+        ))
+    })?;
+    Ok(Calibration { step_ns, steps, cost_ns })
 }
 
 impl Calibration {
@@ -191,8 +196,9 @@ impl Calibration {
             let (first, second) =
                 if pair % 2 == 0 { (&mut baseline, &mut contender) } else { (&mut contender, &mut baseline) };
             let (one, other) = (first.cost_ns(SLICE)?, second.cost_ns(SLICE)?);
-            let ratio = if pair % 2 == 0 { other / one } else { one / other };
-            logs.push(ratio.ln());
+            let ratio =
+                one.zip(other).map(|(one, other)| if pair % 2 == 0 { other / one } else { one / other });
+            logs.extend(ratio.map(f64::ln));
         }
         let sample = Sample::of(&logs);
         Ok(Plant {
