@@ -26,6 +26,10 @@ fn the_study_of_a_service_passes_a_check_and_is_replaced_only_by_force() {
     kit.deadheat(check).run().assert_status(0).assert_stdout_has("1 of 1 contenders meet the contract");
     init(&kit, &[], &[]).assert_status(2).assert_stderr_has("exists already");
     assert_eq!(std::fs::read_to_string(kit.path().join("study.toml")).unwrap(), text);
+    let broken = text.replacen("\ncommand =", "\ncomand =", 1);
+    std::fs::write(kit.path().join("study.toml"), &broken).unwrap();
+    init(&kit, &["--force"], &[]).assert_status(2).assert_stderr_has("is no study, so --force does not replace it");
+    assert_eq!(std::fs::read_to_string(kit.path().join("study.toml")).unwrap(), broken);
     let with_build = text.replacen(
         "\ncommand =",
         "\nbuild = \"true && true\"\nenv = { LEVEL = \"high\", OTHER = \"{study}/x\" }\ncommand =",

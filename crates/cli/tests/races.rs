@@ -95,7 +95,8 @@ fn two_commands_race_and_the_record_keeps_the_contract() {
 fn json_on_standard_output_stands_alone() {
     let (kit, _turn) = (kit(), turn());
     let server = server_line(&["--json"]);
-    let outcome = kit.deadheat(["race", "--json", "-"]).args(SHORT_RACE).args([&server, &server]).run();
+    let race = kit.deadheat(["race", "--json", "-"]).env("XDG_CACHE_HOME", kit.path().join("cache"));
+    let outcome = race.args(SHORT_RACE).args([&server, &server]).run();
     let document: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_measured(&outcome, &document);
     assert_valid(&document);
@@ -105,6 +106,8 @@ fn json_on_standard_output_stands_alone() {
     let names: Vec<&str> =
         document["contenders"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
     assert_ne!(names[0], names[1], "the same command twice gets two names");
+    let kept = std::fs::read_dir(kit.path().join("cache/deadheat")).unwrap().count();
+    assert_eq!(kept, 0, "an empty work folder stays in the cache");
 }
 
 /// The budget applies even before the minimum of four epochs: a short budget must not lead to a long wait.

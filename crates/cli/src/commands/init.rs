@@ -138,7 +138,7 @@ fn draft_of(flags: &InitFlags, asked: &Asked, sources: &Sources, file: &Path) ->
     let folder = fs::canonicalize(folder_of(file))?;
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let probe = |request: &DraftRequest| DraftProbe { request: request.clone(), seen: None };
-    let (build, env) = kept_of(file, &flags.command);
+    let (build, env) = kept_of(file, &flags.command)?;
     Ok(Draft {
         name: name.unwrap_or_default(),
         contender: DraftContender {
@@ -159,18 +159,29 @@ fn draft_of(flags: &InitFlags, asked: &Asked, sources: &Sources, file: &Path) ->
 
 /// Build and environment in the study that the draft replaces: those of the contender with the same command, or of the only contender. Whatever else
 /// the user wrote into that file is replaced, as `--force` says.
-fn kept_of(file: &Path, command: &str) -> (Option<String>, BTreeMap<String, String>) {
-    let read = || {
-        let text = fs::read_to_string(file).ok()?;
-        let study = study::parse(&text, &file.display().to_string(), folder_of(file)).ok()?;
-        let same = study.contenders.iter().position(|one| one.command.get_ref() == command);
-        let old = study.contenders.get(same.or((study.contenders.len() == 1).then_some(0))?)?;
-        let each = old.env.iter().map(|(name, value)| (name.clone(), value.get_ref().clone()));
-        // Other placeholders name what the draft does not have, such as a service.
-        let env = each.filter(|(_, value)| placeholders(value).all(|(_, word)| word == "port")).collect();
-        Some((old.build.as_ref().map(|build| build.get_ref().clone()), env))
+///
+/// # Errors
+/// There is a file, and it is not a study: what the user wrote there would be lost.
+fn kept_of(file: &Path, command: &str) -> Result<(Option<String>, BTreeMap<String, String>), Failure> {
+    if fs::symlink_metadata(file).is_err() {
+        return Ok(Default::default());
+    }
+    let text = fs::read_to_string(file)?;
+    if text.trim().is_empty() {
+        return Ok(Default::default());
+    }
+    let Ok(study) = study::parse(&text, &file.display().to_string(), folder_of(file)) else {
+        let problem = format!("{} is no study, so --force does not replace it", shown(&file.to_string_lossy()));
+        let remedy = "mend it (deadheat check says what is wrong), so that its build and env are kept; or remove it";
+        return Err(UsageError::new(problem, remedy).into());
     };
-    read().unwrap_or_default()
+    let same = study.contenders.iter().position(|one| one.command.get_ref() == command);
+    let old = same.or((study.contenders.len() == 1).then_some(0)).and_then(|place| study.contenders.get(place));
+    let Some(old) = old else { return Ok(Default::default()) };
+    let each = old.env.iter().map(|(name, value)| (name.clone(), value.get_ref().clone()));
+    // Other placeholders name what the draft does not have, such as a service.
+    let env = each.filter(|(_, value)| placeholders(value).all(|(_, word)| word == "port")).collect();
+    Ok((old.build.as_ref().map(|build| build.get_ref().clone()), env))
 }
 
 /// The command that usually builds a service that this command starts in this folder. None where that is not clear.

@@ -17,7 +17,9 @@ use deadheat_host::monitor::awake::usual_cpu_latency_us;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::run::{RunId, leftovers};
 use deadheat_host::{Host as _, LocalHost};
-use deadheat_record::{Contender, Finding, Journal, Line, LoadFrom, Plan, Record, Severity, VerdictWord};
+use deadheat_record::{
+    Contender, Finding, Journal, Line, LoadFrom, Plan, Record, Severity, Source, VerdictWord,
+};
 use deadheat_report::terminal;
 use deadheat_runner::{Finish, Linked, LoadGenerator, LocalGenerator, Place, ProbeFiles, Race, RaceError};
 use jiff::Zoned;
@@ -67,9 +69,12 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
         }
         Input::Resume(path) => {
             if let Some(controlled) = &flags.controlled {
-                leavings.0 = prepared_again(&path, controlled, console, &host)?;
+                leavings.folders = prepared_again(&path, controlled, console, &host)?;
             }
-            resumed(&path, &flags.fail_if, console, &host, &mut None)?
+            let stage = resumed(&path, &flags.fail_if, console, &host, &mut None)?;
+            let plan = &stage.record.plan;
+            leavings.work = (plan.study == Plan::AD_HOC).then(|| plan.work.clone());
+            stage
         }
     };
     let json = match &flags.json {
@@ -144,26 +149,36 @@ pub(crate) fn concluded(
     Ok(status(finish, &report).max(asked))
 }
 
-/// What a race that was sent to this machine makes outside the folder of what was sent. Dropping it removes that. Empty for any other race.
+/// What a race makes outside the study's folder and is not to stay. Dropping it removes that.
 #[derive(Default)]
-struct Leavings(Vec<PathBuf>);
+struct Leavings {
+    /// Of a race that was sent to this machine: all that is outside the folder of what was sent.
+    folders: Vec<PathBuf>,
+    /// The work folder of commands without a study. It stays if there is a log in it.
+    work: Option<PathBuf>,
+}
 
 impl Leavings {
     /// Notes the folders of this study.
     fn note(&mut self, flags: &RaceFlags, study: &Study) {
+        let places = Places::of_process();
+        let work = places.work(study);
         if flags.controlled.is_some() {
-            let places = Places::of_process();
-            let work = places.work(study);
             let dataset = places.dataset(study, &work);
-            self.0.extend(dataset.and_then(|file| file.parent().map(Path::to_path_buf)));
-            self.0.push(work);
+            self.folders.extend(dataset.and_then(|file| file.parent().map(Path::to_path_buf)));
+            self.folders.push(work);
+        } else if study.source == Source::AdHoc {
+            self.work = Some(work);
         }
     }
 }
 
 impl Drop for Leavings {
     fn drop(&mut self) {
-        self.0.iter().for_each(|folder| drop(fs::remove_dir_all(folder)));
+        self.folders.iter().for_each(|folder| drop(fs::remove_dir_all(folder)));
+        // Removes only folders without content.
+        let empty = self.work.iter().flat_map(|work| [work.join("logs"), work.clone()]);
+        empty.for_each(|folder| drop(fs::remove_dir(folder)));
     }
 }
 

@@ -53,7 +53,8 @@ fn gains(one: &Gains) -> String {
             text(&profile::called(function)),
         ]
     };
-    let titles = ["function", &baseline, &contender, "gained/request", "share", "most of it"];
+    let share = format!("of {contender}");
+    let titles = ["function", &baseline, &contender, "gained/request", &share, "most of it"];
     let rows = one.functions.iter().map(row);
     format!("{headline} {counted}.\n") + &table(&titles, "---|--:|--:|--:|--:|---", rows)
 }

@@ -60,7 +60,7 @@ fn functions(gains: &Gains, style: &Style) -> Vec<Column> {
         column(&gains.baseline, Some(2), &|one| time_ns(one.baseline_ns)),
         column(&gains.contender, Some(2), &|one| time_ns(one.contender_ns)),
         column("gained/request", None, &|one| time_ns(one.gained_ns)),
-        column("share", Some(3), &|one| percent(one.share)),
+        column(&format!("of {}", gains.contender), Some(3), &|one| percent(one.share)),
         column("most of it", Some(4), &|one| shorten_end(&plain(&profile::called(one)), CALLED, "…")),
     ]
 }
