@@ -30,7 +30,7 @@ SERVER = os.environ.get("DEADHEAT_TEST_SERVER", os.path.join(TARGET, "debug", "d
 RUN = 2332938
 MARKER = "<!-- deadheat: deadheat -->"
 # A race that is decided at its only look, after three epochs, because the difference is large.
-SHORT = ["--epochs=3", "--cpu-latency=any", "--warmup=50ms", "--measure=100ms", "--slice=10ms", "--connections=2", "--metric=throughput,cpu"]
+SHORT = ["--epochs=3", "--cpu-latency=any", "--warmup=50ms", "--measure=150ms", "--slice=20ms", "--connections=2", "--metric=throughput,cpu"]
 
 
 def environment(**more):

@@ -117,7 +117,7 @@ describe("figures are drawn with the record's numbers", () => {
     assert.deepEqual(await numbers(page, "memory-time"), epochs.flatMap((epoch) => epoch.contenders.flatMap((part) => part.usage.memory.map((one) => [epoch.number, one.at_ns, one.pss_bytes]))));
   }));
 
-  it("no figures of what an older record does not have", () => at("older", async ({ page }) => {
+  it("no figures of what an older record does not have", () => on("older", {}, async ({ page }) => {
     const kinds = await page.$$eval("#cpu [data-figure], #memory [data-figure]", (all) => all.map((one) => one.dataset.figure));
     assert.deepEqual(kinds, ["cpu", "memory"]);
   }));
@@ -192,7 +192,7 @@ describe("figures are drawn with the record's numbers", () => {
     assert.deepEqual(p99, results.map((one) => one.latency_ns.p99));
   }));
 
-  it("some labels at every axis of times, each at its value", () => at("narrow", async ({ page, document }) => {
+  it("some labels at every axis of times, each at its value", () => on("narrow", {}, async ({ page, document }) => {
     const unit = { ns: 1, µs: 1e3, ms: 1e6, s: 1e9 };
     for (const [which, { name, results }] of document.scenarios.entries()) {
       const figure = await drawn(page, "latency", which);
@@ -256,7 +256,7 @@ describe("figures are drawn with the record's numbers", () => {
     assert.deepEqual((await numbers(page, "warm-up")).map(([, value]) => value), windows.map(({ y }) => y));
   }));
 
-  it("rates over a sweep, with intervals and the law", () => at("sweep", async ({ page, document }) => {
+  it("rates over a sweep, with intervals and the law", () => on("sweep", {}, async ({ page, document }) => {
     const [{ points: values, fits }] = document.sweeps;
     assert.deepEqual([values.map(([n]) => n), fits.map((one) => one.contender)], [[1, 4, 16, 64, 256], ["node", "bun"]]);
     const wanted = values.flatMap(([n, name]) => scenario(document, name).results.map((one) => {
@@ -346,7 +346,7 @@ describe("a figure", () => {
     }
   });
 
-  it("has a dot for each of 70,000 slices", () => at("long", async ({ page, made }) => {
+  it("has a dot for each of 70,000 slices", () => on("long", {}, async ({ page, made }) => {
     const dots = await page.$$eval('[data-figure="time"] .fine path', (all) => all.map((one) => one.getAttribute("d").split("M").length - 1));
     assert.deepEqual(dots, [...Array.from({ length: 7 }, () => 10 * 999), 10 * 7]);
     const empty = await page.$$eval("figure", (all) => all.filter((one) => !one.querySelector(".canvas svg")).map((one) => one.id));

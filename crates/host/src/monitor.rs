@@ -149,7 +149,7 @@ impl Monitor {
         awake.end();
         Some(processors_sleep(
             "the contenders have a control group or session to themselves, which shares the cores with deadheat's",
-            "start contenders without setsid; limits on CPU time need control groups of version 1",
+            "start contenders without setsid; compare contenders in containers at full load; limits on CPU time need control groups of version 1",
         ))
     }
 

@@ -54,12 +54,12 @@ pub struct SequentialT {
     most: usize,
 }
 
-/// The steps that are known already, by the number of observations that each begins with and the bits of the prior. They take
-/// milliseconds each, and all races with as many contenders have the same.
+/// The steps that are known already, by the number of observations that each begins with and the bits of the prior. Each takes about a
+/// millisecond, and the races of a process mostly need the same.
 static KNOWN: Mutex<BTreeMap<(usize, u64), Arc<Step>>> = Mutex::new(BTreeMap::new());
 
 /// So many steps are kept, of 200 kB each; then all are forgotten.
-const MOST_KNOWN: usize = 200;
+const MOST_KNOWN: usize = 500;
 
 /// The chances of going from each cell of |t| to each cell after one more observation.
 #[derive(Debug)]
@@ -132,11 +132,12 @@ impl SequentialT {
     fn step(&self, n: usize) -> Arc<Step> {
         // Ignores poisoning: steps are inserted whole, so that a panic elsewhere cannot have left a wrong one.
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST_KNOWN {
+        let question = (n, self.prior.to_bits());
+        if known.len() >= MOST_KNOWN && !known.contains_key(&question) {
             known.clear();
         }
         let compute = || Arc::new(Step::new(n, self.prior, self.width(n), self.width(n + 1)));
-        Arc::clone(known.entry((n, self.prior.to_bits())).or_insert_with(compute))
+        Arc::clone(known.entry(question).or_insert_with(compute))
     }
 
     /// The value of |t| that a share `spend` of all paths exceeds, of those that are left.

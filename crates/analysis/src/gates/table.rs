@@ -169,7 +169,7 @@ pub static PROCESSORS_SLEEP: Gate = Gate {
         remedies: &[
             "race with --cpu-latency 0",
             "race as root, or with --cpu-latency 0",
-            "start contenders without setsid; limits on CPU time need control groups of version 1",
+            "start contenders without setsid; compare contenders in containers at full load; limits on CPU time need control groups of version 1",
         ],
     }),
     doctor: Some(GateText {

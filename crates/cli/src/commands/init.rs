@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use deadheat_host::LocalHost;
@@ -161,18 +161,18 @@ fn draft_of(flags: &InitFlags, asked: &Asked, sources: &Sources, file: &Path) ->
 /// the user wrote into that file is replaced, as `--force` says.
 ///
 /// # Errors
-/// There is a file, and it is not a study: what the user wrote there would be lost.
+/// deadheat cannot read the file that is there as a study, and what the user wrote there would be lost.
 fn kept_of(file: &Path, command: &str) -> Result<(Option<String>, BTreeMap<String, String>), Failure> {
-    if fs::symlink_metadata(file).is_err() {
-        return Ok(Default::default());
-    }
-    let text = fs::read_to_string(file)?;
-    if text.trim().is_empty() {
-        return Ok(Default::default());
-    }
-    let Ok(study) = study::parse(&text, &file.display().to_string(), folder_of(file)) else {
-        let problem = format!("{} is no study, so --force does not replace it", shown(&file.to_string_lossy()));
-        let remedy = "mend it (deadheat check says what is wrong), so that its build and env are kept; or remove it";
+    let text = match fs::read_to_string(file) {
+        Ok(text) if text.trim().is_empty() => return Ok(Default::default()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Default::default()),
+        other => other.ok(),
+    };
+    let study = text.and_then(|text| study::parse(&text, &file.display().to_string(), folder_of(file)).ok());
+    let Some(study) = study else {
+        let name = shown(&file.to_string_lossy());
+        let problem = format!("deadheat cannot read {name} as a study, so --force does not replace it");
+        let remedy = "correct it, so that its build and env are kept (deadheat check shows the mistake), or choose another place with --output FILE";
         return Err(UsageError::new(problem, remedy).into());
     };
     let same = study.contenders.iter().position(|one| one.command.get_ref() == command);

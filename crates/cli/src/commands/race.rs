@@ -71,12 +71,11 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
             if let Some(controlled) = &flags.controlled {
                 leavings.folders = prepared_again(&path, controlled, console, &host)?;
             }
-            let stage = resumed(&path, &flags.fail_if, console, &host, &mut None)?;
-            let plan = &stage.record.plan;
-            leavings.work = (plan.study == Plan::AD_HOC).then(|| plan.work.clone());
-            stage
+            resumed(&path, &flags.fail_if, console, &host, &mut None)?
         }
     };
+    // A race that goes on has the folder of the process that began it.
+    leavings.works.extend(stage.record.plan.is_ad_hoc().then(|| stage.record.plan.work.clone()));
     let json = match &flags.json {
         Some(Output::File(path)) => Some(writable(path, "--json")?),
         _ => None,
@@ -149,13 +148,13 @@ pub(crate) fn concluded(
     Ok(status(finish, &report).max(asked))
 }
 
-/// What a race makes outside the study's folder and is not to stay. Dropping it removes that.
+/// What a race makes outside the study's folder and does not keep. Dropping it removes that.
 #[derive(Default)]
 struct Leavings {
     /// Of a race that was sent to this machine: all that is outside the folder of what was sent.
     folders: Vec<PathBuf>,
-    /// The work folder of commands without a study. It stays if there is a log in it.
-    work: Option<PathBuf>,
+    /// Work folders of commands without a study. They stay if there are logs in them.
+    works: Vec<PathBuf>,
 }
 
 impl Leavings {
@@ -168,7 +167,7 @@ impl Leavings {
             self.folders.extend(dataset.and_then(|file| file.parent().map(Path::to_path_buf)));
             self.folders.push(work);
         } else if study.source == Source::AdHoc {
-            self.work = Some(work);
+            self.works.push(work);
         }
     }
 }
@@ -177,7 +176,7 @@ impl Drop for Leavings {
     fn drop(&mut self) {
         self.folders.iter().for_each(|folder| drop(fs::remove_dir_all(folder)));
         // Removes only folders without content.
-        let empty = self.work.iter().flat_map(|work| [work.join("logs"), work.clone()]);
+        let empty = self.works.iter().flat_map(|work| [work.join("logs"), work.clone()]);
         empty.for_each(|folder| drop(fs::remove_dir(folder)));
     }
 }

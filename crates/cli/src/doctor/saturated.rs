@@ -49,7 +49,7 @@ impl Loaded {
         Ok(Self { session, _server: server, backend, threads: pinning.server_cpus.len().max(1) })
     }
 
-    /// The CPU time of an answer on its core, in nanoseconds. None if no answer came, because others had the cores for all of the time.
+    /// The CPU time of an answer on its core, in nanoseconds. None if no answer came, usually because other programs had the cores all the time.
     fn cost_ns(&mut self, duration: Duration) -> std::io::Result<Option<f64>> {
         let rate = slice(&mut self.session, duration)?.rate_per_s();
         Ok(rate.map(|rate| self.threads as f64 * 1e9 / rate))
@@ -173,12 +173,11 @@ pub(crate) fn calibrate(pinning: &Pinning) -> std::io::Result<Calibration> {
     let steps = (WORK.as_nanos() as f64 / step_ns).round() as u64;
     let mut loaded = Loaded::start(pinning, Spin::steps(steps), Backend::Epoll)?;
     let cost_ns = loaded.cost_ns(MEASURED)?;
-    let cost_ns = cost_ns.ok_or_else(|| {
-        std::io::Error::other(format!(
-            "the built-in server gave no answer in {MEASURED:?}: other programs use all of the servers' cores"
-        ))
-    })?;
-    Ok(Calibration { step_ns, steps, cost_ns })
+    Ok(Calibration { step_ns, steps, cost_ns: cost_ns.ok_or_else(no_answer)? })
+}
+
+fn no_answer() -> std::io::Error {
+    std::io::Error::other("the built-in server gave no answer; do other programs use all of the servers' cores?")
 }
 
 impl Calibration {
@@ -198,7 +197,11 @@ impl Calibration {
             let (one, other) = (first.cost_ns(SLICE)?, second.cost_ns(SLICE)?);
             let ratio =
                 one.zip(other).map(|(one, other)| if pair % 2 == 0 { other / one } else { one / other });
+            // A slice in which other programs had the cores says nothing.
             logs.extend(ratio.map(f64::ln));
+        }
+        if logs.len() < PAIRS as usize / 2 {
+            return Err(no_answer());
         }
         let sample = Sample::of(&logs);
         Ok(Plant {

@@ -47,7 +47,7 @@ pub(crate) struct InitFlags {
     /// Write the study to this file, or into this folder [default: study.toml]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace the file if it exists, except for its `build` and `env`
+    /// Replace the study if it exists, except for its `build` and `env`
     #[arg(long)]
     pub(crate) force: bool,
     /// Count a request as failed if its answer takes longer than this [default: 10s]

@@ -34,7 +34,8 @@ fn tables(set: &Set<'_>) -> Vec<Figure> {
     let at = scenario.profiles.first().map_or_else(String::new, |one| format!(" at {}", profile::rate(one)));
     let gained = |one: &Gains| {
         let [baseline, contender] = [&one.baseline, &one.contender].map(|name| format!("#in {name}"));
-        let columns = ["function", "place", &baseline, &contender, "#gained", "#share", "most of it"];
+        let share = format!("#of {}", one.contender);
+        let columns = ["function", "place", &baseline, &contender, "#gained", &share, "most of it"];
         let rows = one.functions.iter().map(gain);
         let counted =
             if one.functions.is_empty() { String::new() } else { format!("; {}", profile::COUNTED) };
