@@ -28,7 +28,9 @@ fn the_study_of_a_service_passes_a_check_and_is_replaced_only_by_force() {
     assert_eq!(std::fs::read_to_string(kit.path().join("study.toml")).unwrap(), text);
     let broken = text.replacen("\ncommand =", "\ncomand =", 1);
     std::fs::write(kit.path().join("study.toml"), &broken).unwrap();
-    init(&kit, &["--force"], &[]).assert_status(2).assert_stderr_has("as a study, so --force does not replace it");
+    init(&kit, &["--force"], &[])
+        .assert_status(2)
+        .assert_stderr_has("as a study, so --force does not replace it");
     assert_eq!(std::fs::read_to_string(kit.path().join("study.toml")).unwrap(), broken);
     let with_build = text.replacen(
         "\ncommand =",

@@ -176,7 +176,8 @@ fn kept_of(file: &Path, command: &str) -> Result<(Option<String>, BTreeMap<Strin
         return Err(UsageError::new(problem, remedy).into());
     };
     let same = study.contenders.iter().position(|one| one.command.get_ref() == command);
-    let old = same.or((study.contenders.len() == 1).then_some(0)).and_then(|place| study.contenders.get(place));
+    let old =
+        same.or((study.contenders.len() == 1).then_some(0)).and_then(|place| study.contenders.get(place));
     let Some(old) = old else { return Ok(Default::default()) };
     let each = old.env.iter().map(|(name, value)| (name.clone(), value.get_ref().clone()));
     // Other placeholders name what the draft does not have, such as a service.

@@ -177,7 +177,9 @@ pub(crate) fn calibrate(pinning: &Pinning) -> std::io::Result<Calibration> {
 }
 
 fn no_answer() -> std::io::Error {
-    std::io::Error::other("the built-in server gave no answer; do other programs use all of the servers' cores?")
+    std::io::Error::other(
+        "the built-in server gave no answer; do other programs use all of the servers' cores?",
+    )
 }
 
 impl Calibration {
