@@ -3,6 +3,7 @@
 //! Owns: that contenders are loaded at the address at which the load hosts reach this machine. Must not know: how a host is reached.
 
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use deadheat_study::choices::UsageError;
 
 use crate::commands::Failure;
 use crate::console::{Console, lines_plain};
+use crate::flags::RaceHostFlags;
 use crate::interrupt::{Interrupt, unless};
 use crate::trouble::{Telling, Trouble};
 
@@ -32,6 +34,44 @@ const LINK_WARMUP: Duration = Duration::from_millis(200);
 
 /// How long round trips are measured.
 const ROUND_TRIPS_MEASURED: Duration = Duration::from_millis(500);
+
+/// The machines from which the load comes, if there are any.
+///
+/// # Errors
+/// There are, and it is not known where they reach this one.
+pub(crate) fn load_from(flags: &RaceHostFlags, console: &Console) -> Result<Option<LoadFrom>, UsageError> {
+    let Some(first) = flags.load_hosts().first() else { return Ok(None) };
+    let hosts = flags.load_hosts().iter().map(|host| format!("ssh://{host}")).collect();
+    if let Some(server_address) = flags.server_address {
+        return Ok(Some(LoadFrom { hosts, server_address }));
+    }
+    let name = first.host();
+    let server_address = address_towards(name).map_err(|error| {
+        UsageError::new(
+            format!("--load-host: it is not known at which address the load hosts reach this machine: {name}: {error}"),
+            "add the address of this machine in their network, for example: --server-address 10.0.0.5",
+        )
+    })?;
+    console.note(&lines_plain(&format!(
+        "the load hosts reach the contenders at {server_address}, from where this machine reaches {name}; --server-address names another address"
+    )));
+    Ok(Some(LoadFrom { hosts, server_address }))
+}
+
+/// The address from which this machine reaches another one.
+fn address_towards(name: &str) -> io::Result<Ipv4Addr> {
+    // A port must be named, and none is used: to connect chooses the way, and sends nothing.
+    let all: Vec<SocketAddr> = (name, 9).to_socket_addrs()?.filter(SocketAddr::is_ipv4).collect();
+    if all.is_empty() {
+        return Err(io::Error::other("it has no IPv4 address"));
+    }
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+    socket.connect(&all[..])?;
+    match socket.local_addr()? {
+        SocketAddr::V4(own) => Ok(*own.ip()),
+        SocketAddr::V6(_) => Err(io::Error::other("it has no IPv4 address")),
+    }
+}
 
 /// Reaches load hosts, and starts an agent on each. None if the load comes from this machine.
 pub(crate) fn reach(
@@ -284,4 +324,15 @@ fn external(seen: &Seen) -> ExternalReading {
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_to_this_machine_begins_at_its_loopback() {
+        assert_eq!(address_towards("127.0.0.1").unwrap(), Ipv4Addr::LOCALHOST);
+        assert!(address_towards("::1").unwrap_err().to_string().contains("no IPv4"));
+    }
 }

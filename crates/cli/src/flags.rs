@@ -22,7 +22,6 @@ use std::time::Duration;
 use clap::builder::styling::{Style, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use deadheat_analysis::compare::FailIf;
-use deadheat_record::LoadFrom;
 use deadheat_remote::SshTarget;
 use deadheat_study::choices::{Choices, LoadChoices, Selection, UsageError};
 use deadheat_study::git::GitRange;
@@ -155,7 +154,7 @@ pub(crate) struct RaceHostFlags {
     pub(crate) server: ServerHostFlags,
     #[command(flatten)]
     hosts: HostFlags,
-    /// Address at which the load hosts reach the contenders [default: the server host's, as its name is resolved here]
+    /// Address at which the load hosts reach the contenders [default: found by the hosts' names]
     #[arg(long, value_name = "ADDRESS", requires = "load_host")]
     pub(crate) server_address: Option<Ipv4Addr>,
 }
@@ -164,22 +163,6 @@ impl RaceHostFlags {
     /// The machines that send the load.
     pub(crate) fn load_hosts(&self) -> &[SshTarget] {
         &self.hosts.load_host
-    }
-
-    /// The machines from which the load comes, if there are any.
-    ///
-    /// # Errors
-    /// There are, and it is not said where they reach this one.
-    pub(crate) fn load_from(&self) -> Result<Option<LoadFrom>, UsageError> {
-        let hosts: Vec<String> = self.hosts.load_host.iter().map(|host| format!("ssh://{host}")).collect();
-        match self.server_address {
-            _ if hosts.is_empty() => Ok(None),
-            Some(server_address) => Ok(Some(LoadFrom { hosts, server_address })),
-            None => Err(UsageError::new(
-                "--load-host: it is not known at which address the load hosts reach this machine",
-                "add the address of this machine in their network, for example: --server-address 10.0.0.5",
-            )),
-        }
     }
 }
 

@@ -629,7 +629,7 @@ fn a_check_asks_from_a_load_host() {
     outcome.assert_status(0).assert_stdout_has("2 of 2 contenders meet the contract and agree on 1 probe\n");
     outcome.assert_stderr_has("reaching a by ssh");
     kit.assert_nothing_left();
-    let outcome = kit.deadheat(["check", "mine", "--load-host", "ssh://a"]).run();
+    let outcome = kit.deadheat(["check", "mine", "--load-host", "ssh://nowhere.invalid"]).run();
     outcome.assert_status(2).assert_stderr_has("--server-address 10.0.0.5");
 }
 
@@ -683,7 +683,7 @@ fn a_load_host_that_is_lost_ends_an_examination() {
 #[test]
 fn a_race_from_load_hosts_needs_an_address() {
     let kit = kit();
-    let outcome = kit.deadheat(["race", "--load-host", "ssh://a", "true", "false"]).run();
+    let outcome = kit.deadheat(["race", "--load-host", "ssh://nowhere.invalid", "true", "false"]).run();
     outcome.assert_status(2).assert_stderr_has("--server-address 10.0.0.5");
     let outcome = kit.deadheat(["race", "--server-address", "10.0.0.5", "true", "false"]).run();
     outcome.assert_status(2).assert_stderr_has("--load-host");

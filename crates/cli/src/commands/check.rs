@@ -13,7 +13,7 @@ use deadheat_runner::{Event, Linked, Observer, Place};
 use super::Failure;
 use super::race::{enter, generator, networks, prepared, probe_files, tell_leftovers};
 use crate::console::{Console, lines_plain};
-use crate::elsewhere::reach;
+use crate::elsewhere::{load_from, reach};
 use crate::flags::CheckFlags;
 use crate::interrupt::Interrupt;
 use crate::server_host;
@@ -34,7 +34,7 @@ pub(crate) fn check(
     let study = study::load(&flags.study)?;
     let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
     let (host, interrupt) = (LocalHost { run: &run, hierarchy: &hierarchy }, Interrupt::listen()?);
-    let load_from = flags.hosts.load_from()?;
+    let load_from = load_from(&flags.hosts, console)?;
     let (resolved, _) =
         prepared(&study, &flags.choices(), Purpose::Check, load_from, console, &host, &interrupt)?;
     let (plan, findings) = (resolved.plan, resolved.findings);

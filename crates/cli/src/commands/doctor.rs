@@ -24,7 +24,7 @@ use crate::console::Console;
 use crate::doctor::{
     Arena, Contenders, Prover, built_in_rows, ceiling, noise_floor, over_link, own_row, profiles,
 };
-use crate::elsewhere::{Elsewhere, reach};
+use crate::elsewhere::{Elsewhere, load_from, reach};
 use crate::flags::DoctorFlags;
 use crate::flags::Output;
 use crate::folder::Folder;
@@ -51,7 +51,7 @@ pub(crate) fn doctor(
         console.keep_output_for_data();
     }
     let topology = Topology::of_machine();
-    let load_from = flags.hosts.load_from()?;
+    let load_from = load_from(&flags.hosts, console)?;
     pinning(flags, load_from.is_some(), &topology)?;
     if let Some(Output::File(path)) = &flags.json {
         writable(path, "--json")?;

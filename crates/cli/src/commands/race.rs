@@ -28,7 +28,7 @@ use super::Failure;
 use super::compare::{askable, reachable, status_of, told};
 use super::output::{keep_for_data, write};
 use crate::console::{Console, lines_plain};
-use crate::elsewhere::{Elsewhere, reach};
+use crate::elsewhere::{Elsewhere, load_from, reach};
 use crate::flags::Output;
 use crate::flags::{Controlled, Input, RaceFlags};
 use crate::interrupt::Interrupt;
@@ -327,7 +327,7 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
             (study, Some(checkouts))
         }
     };
-    let load_from = flags.hosts.load_from()?;
+    let load_from = load_from(&flags.hosts, console)?;
     let (mut resolved, mut prepared) =
         prepared(&study, &choices, Purpose::Race, load_from, console, host, &interrupt)?;
     if let Some(checkouts) = &checkouts {
