@@ -617,17 +617,26 @@ fn a_race_that_loses_a_load_host_can_be_continued() {
 fn a_check_asks_from_a_load_host() {
     let (kit, _turn) = (kit(), turn());
     stand_in(&kit);
-    let contender = |name: &str| {
-        let command = format!("[ \\\"$HOST\\\" = 127.0.0.2 ] && {}", server_line(&["--json"]));
-        format!("[[contender]]\nname = \"{name}\"\ncommand = \"{command} --host 127.0.0.2\"\n")
+    let study = |address: &str| {
+        let contender = |name: &str| {
+            let command = format!("[ \\\"$HOST\\\" = {address} ] && {}", server_line(&["--json"]));
+            format!("[[contender]]\nname = \"{name}\"\ncommand = \"{command} --host {address}\"\n")
+        };
+        let probe = "[[probe]]\nname = \"root\"\npath = \"/\"\n";
+        kit.file("mine/study.toml", format!("{probe}{}{}", contender("one"), contender("other")));
     };
-    let probe = "[[probe]]\nname = \"root\"\npath = \"/\"\n";
-    kit.file("mine/study.toml", format!("{probe}{}{}", contender("one"), contender("other")));
-    let from = ["--load-host", "ssh://a", "--server-address", "127.0.0.2"];
-    let check = kit.deadheat(["check", "mine"]).args(from).env("DEADHEAT_SSH", kit.path().join("ssh"));
-    let outcome = check.run();
+    let check = |from: &[&str]| {
+        kit.deadheat(["check", "mine"]).args(from).env("DEADHEAT_SSH", kit.path().join("ssh")).run()
+    };
+    study("127.0.0.2");
+    let outcome = check(&["--load-host", "ssh://a", "--server-address", "127.0.0.2"]);
     outcome.assert_status(0).assert_stdout_has("2 of 2 contenders meet the contract and agree on 1 probe\n");
     outcome.assert_stderr_has("reaching a by ssh");
+    kit.assert_nothing_left();
+    // The name of a load host tells at which address it reaches this machine.
+    study("127.0.0.1");
+    let outcome = check(&["--load-host", "ssh://127.0.0.1"]);
+    outcome.assert_status(0).assert_stderr_has("the load hosts reach the contenders at 127.0.0.1");
     kit.assert_nothing_left();
     let outcome = kit.deadheat(["check", "mine", "--load-host", "ssh://nowhere.invalid"]).run();
     outcome.assert_status(2).assert_stderr_has("--server-address 10.0.0.5");
