@@ -1163,8 +1163,8 @@ pub static DIFFERENT_SYSTEM: Gate = Gate {
 /// `different-cores`.
 pub static DIFFERENT_CORES: Gate = Gate {
     compare: Some(GateText {
-        warns: "the same number of cores, but different ones",
-        invalid: "another number of cores for contenders or generator, or load from other machines",
+        warns: "the same number of cores, but different ones; of two loads: other load hosts, threads, cores or backend",
+        invalid: "of two races: another number of cores for contenders or generator, or load from other machines",
         remedies: &[
             "give both races the same `--server-cpus`, `--load-cpus` and `--load-host`; loads the same `--threads` and `--cpus`",
         ],

@@ -279,7 +279,10 @@ fn e_quantiles() {
 fn f_following_epochs() {
     let columns = ["profile", "noise", "one pair %", "six pairs %", "epochs"];
     heading(
-        &format!("Races with the warning `serial-correlation`, s_d 11.7 %, {RACES} races a figure"),
+        &format!(
+            "Races with the warning `serial-correlation`, s_d 11.7 %, {RACES} races a figure, {} for six pairs",
+            RACES / 2
+        ),
         &columns,
     );
     for (name, referee) in [("full", &*FULL), ("quick", &*QUICK)] {
