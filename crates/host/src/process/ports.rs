@@ -216,7 +216,10 @@ mod tests {
         assert_ne!(one, two);
         assert!((FIRST..FIRST + COUNT).contains(&one));
         let _listener = TcpListener::bind((Ipv4Addr::LOCALHOST, one)).unwrap();
-        assert_eq!((obstacle(one), obstacle(two)), (Some(Obstacle::Taken), None));
+        assert_eq!(obstacle(one), Some(Obstacle::Taken));
+        // Another process may look at the same port at this moment.
+        let end = Instant::now() + SEARCH_PATIENCE;
+        assert!((0..).take_while(|_| Instant::now() < end).any(|_| obstacle(two).is_none()));
         let (pid, _) = holder(one).unwrap();
         assert_eq!(pid, std::process::id() as i32);
         let ours = listened_to(&[rustix::process::getpid()]);
