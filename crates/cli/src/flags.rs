@@ -23,7 +23,7 @@ use clap::builder::styling::{Style, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use deadheat_analysis::compare::FailIf;
 use deadheat_remote::SshTarget;
-use deadheat_study::choices::{Choices, LoadChoices, Selection, UsageError};
+use deadheat_study::choices::{Choices, LoadChoices, Selection};
 use deadheat_study::git::GitRange;
 use deadheat_study::values::{self, Header};
 

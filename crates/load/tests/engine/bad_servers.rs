@@ -63,6 +63,13 @@ fn interim_answers_without_end_are_given_up_early() {
     assert!(tally.bytes_read < 2_000_000, "read on to {} bytes", tally.bytes_read);
 }
 
+/// Four requests on two connections ended so. On a starved core, a connection that follows the first two may not be there in time.
+fn assert_all_four(tally: &Tally, outcome: Outcome) {
+    let late = tally.outcomes.connect;
+    assert_eq!((tally.outcomes.of(outcome) + late, tally.due), (4, 4), "{:?}", tally.outcomes);
+    assert!(late <= 2, "{:?}", tally.outcomes);
+}
+
 #[test]
 fn a_server_too_slow_to_finish_is_timed_out() {
     let server = Server::start(|stream, _| {
@@ -71,8 +78,7 @@ fn a_server_too_slow_to_finish_is_timed_out() {
             stream.write_all(byte).is_ok()
         })
     });
-    let tally = run(impatient(server.at(), 2), &closed(4));
-    assert_eq!((tally.outcomes.timeout, tally.due), (4, 4), "{:?}", tally.outcomes);
+    assert_all_four(&run(impatient(server.at(), 2), &closed(4)), Outcome::Timeout);
 }
 
 #[test]
@@ -82,8 +88,7 @@ fn a_length_larger_than_the_body_is_waited_for_or_broken() {
             say(stream, "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello") && !closes
         });
         let session = if closes { config(server.at(), 2) } else { impatient(server.at(), 2) };
-        let tally = run(session, &closed(4));
-        assert_eq!((tally.outcomes.of(outcome), tally.due), (4, 4), "{:?}", tally.outcomes);
+        assert_all_four(&run(session, &closed(4)), outcome);
     }
 }
 
@@ -169,9 +174,7 @@ fn a_server_that_stops_reading_is_timed_out() {
     let requests = Arc::new(Requests::one(Prepared { bytes, ..get() }));
     let begun = Instant::now();
     let tally = run(SessionConfig { requests, ..impatient(address, 2) }, &closed(4));
-    // On a starved core, the connections that follow the first two may not be there in time either.
-    assert_eq!((tally.outcomes.timeout + tally.outcomes.connect, tally.due), (4, 4), "{:?}", tally.outcomes);
-    assert!(tally.outcomes.timeout >= 2, "{:?}", tally.outcomes);
+    assert_all_four(&tally, Outcome::Timeout);
     assert!(tally.bytes_written < 4 * (32 << 20) && begun.elapsed() < Duration::from_secs(20));
 }
 
