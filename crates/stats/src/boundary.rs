@@ -58,7 +58,7 @@ pub struct SequentialT {
 /// millisecond, and the races of a process mostly need the same.
 static KNOWN: Mutex<BTreeMap<(usize, u64), Arc<Step>>> = Mutex::new(BTreeMap::new());
 
-/// So many steps are kept, of 200 kB each; then all are forgotten.
+/// The number of steps at which all are forgotten. Each has 200 kB.
 const MOST_KNOWN: usize = 500;
 
 /// The chances of going from each cell of |t| to each cell after one more observation.

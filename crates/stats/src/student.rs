@@ -12,7 +12,7 @@ thread_local! {
     static KNOWN: RefCell<HashMap<[u64; 2], f64>> = RefCell::default();
 }
 
-/// So many quantiles are kept; then all are forgotten.
+/// The number of quantiles at which all are forgotten.
 const MOST_KNOWN: usize = 4096;
 
 /// The value that a Student t variable with `degrees` degrees of freedom exceeds with probability `tail`.

@@ -74,7 +74,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
             resumed(&path, &flags.fail_if, console, &host, &mut None)?
         }
     };
-    // A race that goes on has the folder of the process that began it.
+    // A resumed race uses the work folder of the process that began it.
     leavings.works.extend(stage.record.plan.is_ad_hoc().then(|| stage.record.plan.work.clone()));
     let json = match &flags.json {
         Some(Output::File(path)) => Some(writable(path, "--json")?),
