@@ -131,20 +131,16 @@ fn answers_that_come_while_none_is_owed_are_counted_and_end_the_connection() {
             std::thread::sleep(Duration::from_millis(5));
             first && say(stream, again)
         });
-        // Requests go out 200 ms apart: what the server sends after 5 ms arrives before the next request. On a very busy machine it may come
-        // later, and is then a wrong answer to that request. So one run of ten must see it.
-        let seen = (0..10).any(|_| {
-            let tally = run(config(server.at(), 1), &order(constant(5.0), Limit::requests(4)));
-            let (ok, wrong) = (tally.outcomes.ok, tally.outcomes.errors());
-            assert!(tally.due == 4 && ok + wrong == 4, "{:?}", tally.faults);
-            let (counted, other) = match unsolicited {
-                true => (tally.unsolicited, tally.closed_by_server),
-                false => (tally.closed_by_server, tally.unsolicited),
-            };
-            assert!(counted <= 4 && other == 0, "{counted} {other}");
-            counted > 0 && ok >= 2
-        });
-        assert!(seen);
+        // Requests go out 1 s apart: what the server sends after 5 ms arrives before the next request. On a very busy machine one of
+        // them may come later, and is then a wrong answer to that request.
+        let tally = run(config(server.at(), 1), &order(constant(1.0), Limit::requests(4)));
+        let (ok, wrong) = (tally.outcomes.ok, tally.outcomes.errors());
+        assert!(tally.due == 4 && ok + wrong == 4 && ok >= 2, "{:?}", tally.faults);
+        let (counted, other) = match unsolicited {
+            true => (tally.unsolicited, tally.closed_by_server),
+            false => (tally.closed_by_server, tally.unsolicited),
+        };
+        assert!((1..=4).contains(&counted) && other == 0, "{counted} {other}");
     }
 }
 
