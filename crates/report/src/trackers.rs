@@ -2,7 +2,7 @@
 //!
 //! Owns: which figures these formats contain, with which name and unit. Must not know: files.
 
-use deadheat_analysis::number::{interval, three_digits};
+use deadheat_analysis::number::{interval_of, three_digits};
 use deadheat_analysis::{ContenderResult, Report, ScenarioResult};
 use deadheat_record::{METRICS, Metric, MetricRow};
 use serde_json::{Map, Value, json};
@@ -60,7 +60,7 @@ fn entry(benchmark: &str, one: &Measured) -> Value {
         json!({ "name": format!("{benchmark}: {}", one.slug), "unit": one.unit, "value": one.value });
     if let Some((low, high)) = one.ends {
         entry["range"] = json!(format!("± {}", three_digits((high - low) / 2.0)));
-        entry["extra"] = json!(format!("95 % interval {}", interval(Some(low), Some(high))));
+        entry["extra"] = json!(format!("95 % interval {}", interval_of(low, high)));
     }
     entry
 }

@@ -2,6 +2,7 @@
 
 use crate::fixture::{Race, Racer};
 use deadheat_analysis::audit::{add_generator, add_race, published_connections, self_test};
+use deadheat_analysis::number::three_digits;
 use deadheat_analysis::{AnalysisError, Report};
 use deadheat_record::{
     AuditRecord, Claim, ClaimHere, ClaimVerdict, Experiment, GeneratorAudit, Metric, Record, VerdictWord,
@@ -247,6 +248,21 @@ fn figures_are_compared_as_they_are_where_the_machine_matches() {
     }
     // A ratio is still compared only as a ratio.
     assert_eq!(held(&[claim("bun/node", "throughput_ratio", 1.4)], true).len(), 1);
+}
+
+/// Only a ratio can be too large to be worth a number.
+#[test]
+fn a_plain_figure_is_shown_with_both_ends_of_its_interval() {
+    let range = Claim { value: None, low: Some(26_000.0), ..claim("bun", "throughput_rps", 0.0) };
+    let claims = [Claim { high: Some(30_000.0), ..range }];
+    let mut audit = AuditRecord { machine_matches: true, ..self_test("trending", None, 1, &claims) };
+    add_race(&mut audit, "race.jsonl", &Report::of(&race().record()).unwrap()).unwrap();
+    let [one] = &audit.here[..] else { panic!("{:?}", audit.here) };
+    let [here, low, high] = [one.here, one.low, one.high].map(|value| three_digits(value.unwrap()));
+    for text in [terminal::audit(&audit, &WIDE), markdown(&audit)] {
+        assert!(text.contains("26,000 to 30,000"), "{text}");
+        assert!(text.contains(&format!("{here} ({low} to {high})")), "{text}");
+    }
 }
 
 /// If the study names no scenario for a claim's run, the audit compares the claim with none and gives this reason.

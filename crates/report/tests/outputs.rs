@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use crate::fixture::{Race, Racer, joined};
+use deadheat_analysis::number::three_digits;
 use deadheat_analysis::{GateWord, Report};
 use deadheat_record::{
     Collector, CollectorKind, CollectorPass, ExternalReading, Finding, Method, Metric, Objective, Pauses,
@@ -292,6 +293,10 @@ fn trackers_get_figures_with_their_intervals() {
     let [bigger, smaller] = benchmark_action(&document).unwrap();
     let count = |text: &str| serde_json::from_str::<Vec<serde_json::Value>>(text).unwrap().len();
     assert_eq!([count(&bigger), count(&smaller)], [2, 2 * 5]);
+    // A rate is no ratio: its interval keeps its numbers, however large they are.
+    let ends = |at: Option<f64>| three_digits(at.unwrap());
+    let extra = format!("95 % interval {} to {}", ends(figure.low), ends(figure.high));
+    assert!(figure.low > Some(9_999.0) && bigger.contains(&extra), "{extra}: {bigger}");
 }
 
 /// The names of all benchmarks in Bencher's format, and of all entries in the other format.

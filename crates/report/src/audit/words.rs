@@ -2,7 +2,7 @@
 //!
 //! Owns: the wording that the terminal and Markdown share. Must not know: either of them. It does not escape text from outside.
 
-use deadheat_analysis::number::{exact, interval, percent, three_digits};
+use deadheat_analysis::number::{exact, interval, interval_of, percent, three_digits};
 use deadheat_record::{AuditRecord, CheckKind, CheckOutcome, ClaimHere, ClaimVerdict, PublishedCheck};
 
 pub(crate) fn check_word(kind: CheckKind) -> &'static str {
@@ -117,22 +117,30 @@ pub(crate) fn scenarios(one: &ClaimHere, shown: &dyn Fn(&str) -> String) -> Stri
     both.into_iter().flatten().map(|name| shown(name)).collect::<Vec<_>>().join(" / ")
 }
 
-/// The published ratio: `1.39`, `0.55 to 0.60`.
+/// A range of what a claim is about: of a ratio if it has a baseline, otherwise of a plain value.
+fn range(one: &ClaimHere, low: Option<f64>, high: Option<f64>) -> String {
+    match (low, high) {
+        (Some(low), Some(high)) if one.baseline.is_none() => interval_of(low, high),
+        _ => interval(low, high),
+    }
+}
+
+/// The published figure or ratio: `1.39`, `0.55 to 0.60`.
 pub(crate) fn published(one: &ClaimHere) -> String {
     let Some((low, high)) = one.published else { return String::new() };
     // A range that rounding alone explains is shown as one figure.
     if high - low < 0.03 * high {
         three_digits(f64::midpoint(low, high))
     } else {
-        interval(Some(low), Some(high))
+        range(one, Some(low), Some(high))
     }
 }
 
-/// This machine's ratio with its interval.
+/// This machine's figure or ratio with its interval.
 pub(crate) fn here_interval(one: &ClaimHere) -> String {
     let Some(here) = one.here else { return String::new() };
     if one.low.is_none() && one.high.is_none() {
         return three_digits(here);
     }
-    format!("{} ({})", three_digits(here), interval(one.low, one.high))
+    format!("{} ({})", three_digits(here), range(one, one.low, one.high))
 }
