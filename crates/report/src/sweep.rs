@@ -3,7 +3,7 @@
 //! Owns: the texts about all points together. Must not know: the layout. Names are unescaped here; renderers escape them.
 
 use deadheat_analysis::number::{percent, three_digits};
-use deadheat_analysis::{CollectorResult, Figure, Fit, Report, ScenarioResult, SweepResult};
+use deadheat_analysis::{CollectorResult, Comparison, Figure, Fit, Report, ScenarioResult, SweepResult};
 use deadheat_record::{Axis, Experiment, Finding, Metric, VerdictWord};
 
 use crate::terminal::verdict;
@@ -28,6 +28,7 @@ pub(crate) fn load_of(sweep: &SweepResult, shape: &Experiment) -> String {
 
 /// The summary of each pair with the baseline: `bun against node: faster at 1, 8; inconclusive at 64 connections`.
 pub(crate) fn summaries(
+    report: &Report,
     sweep: &SweepResult,
     points: &[Point<'_>],
     metric: Metric,
@@ -60,15 +61,26 @@ pub(crate) fn summaries(
         let parts: Vec<String> = verdicts.iter().filter_map(at).collect();
         format!("{contender} against {baseline}: {} {}", parts.join("; "), sweep.axis.title())
     };
-    reach(sweep, points, metric).into_iter().chain(pairs.into_iter().map(said)).collect()
+    reach(report, sweep, points, metric).into_iter().chain(pairs.into_iter().map(said)).collect()
 }
 
-/// From which delay on, or up to which rate, no contender differs: `from 20 ms delay on, all 3 are within the margin of each other`. None for other
-/// sweeps, and if the slowest link does not make contenders equal.
-fn reach(sweep: &SweepResult, points: &[Point<'_>], metric: Metric) -> Option<String> {
+/// The comparisons of a point in one metric, without those of the control: it is the baseline once more.
+fn compared<'a>(report: &Report, point: &'a ScenarioResult, metric: Metric) -> Vec<&'a Comparison> {
+    let control = report.record.plan.control().map(|one| one.name.as_str());
+    let is_meant = |one: &&Comparison| {
+        let sides = [one.baseline.as_str(), one.contender.as_str()];
+        one.metric == metric && sides.iter().all(|side| Some(*side) != control)
+    };
+    point.comparisons.iter().filter(is_meant).collect()
+}
+
+/// From which delay on, or up to which rate, no contender differs: `from 20 ms delay on, all 3 are within the margin of each other`, or of the baseline
+/// if contenders are compared only with it. None for other sweeps, and if the slowest link does not make contenders equal.
+fn reach(report: &Report, sweep: &SweepResult, points: &[Point<'_>], metric: Metric) -> Option<String> {
     let is_alike = |point: &ScenarioResult| {
-        let mut pairs = point.comparisons.iter().filter(|one| one.metric == metric).peekable();
-        pairs.peek().is_some() && pairs.all(|one| one.verdict == VerdictWord::Equivalent)
+        let pairs = compared(report, point, metric);
+        let within = |one: &&Comparison| one.verdict == VerdictWord::Equivalent || one.negligible;
+        !pairs.is_empty() && pairs.iter().all(within)
     };
     // From the slowest link to the fastest.
     let mut slowest_first: Vec<&Point<'_>> = points.iter().collect();
@@ -81,14 +93,21 @@ fn reach(sweep: &SweepResult, points: &[Point<'_>], metric: Metric) -> Option<St
     }
     let alike = slowest_first.iter().take_while(|(_, point)| is_alike(point)).count();
     let (value, point) = slowest_first.get(alike.checked_sub(1)?)?;
-    let (many, unit) = (point.results.len(), sweep.axis.title());
+    let pairs = compared(report, point, metric);
+    let control = report.record.plan.control().map(|one| one.name.as_str());
+    let racing = point.results.iter().filter(|one| Some(one.contender.as_str()) != control).count();
+    let (many, whom) = if pairs.len() < racing * racing.saturating_sub(1) / 2 {
+        (pairs.len(), pairs.first()?.baseline.as_str())
+    } else {
+        (racing, "each other")
+    };
     let all = if many == 2 { "both".to_owned() } else { format!("all {many}") };
+    let said = format!("{all} are within the margin of {whom}");
+    let unit = sweep.axis.title();
     match sweep.axis {
-        _ if alike == points.len() => {
-            Some(format!("{all} are within the margin of each other at every link"))
-        }
-        Axis::LinkDelay => Some(format!("from {value} {unit} on, {all} are within the margin of each other")),
-        Axis::LinkRate => Some(format!("up to {value} {unit}, {all} are within the margin of each other")),
+        _ if alike == points.len() => Some(format!("{said} at every link")),
+        Axis::LinkDelay => Some(format!("from {value} {unit} on, {said}")),
+        Axis::LinkRate => Some(format!("up to {value} {unit}, {said}")),
         Axis::Connections | Axis::Cores | Axis::Cpus => None,
     }
 }

@@ -254,6 +254,33 @@ fn a_sweep_over_links_says_where_a_faster_server_stops_to_matter() {
     assert_eq!(said(Axis::Connections, &rates), None);
 }
 
+/// Contenders that are compared only with a baseline may differ from each other by more than the margin. The control is no contender of its own.
+#[test]
+fn a_sweep_over_links_says_whom_contenders_are_compared_with() {
+    let at = |value: u32, rates: [f64; 3]| {
+        let names = ["node", "bun", "go"].into_iter().zip(rates);
+        let racers = names.map(|(name, rate)| Racer::new(name, rate)).collect();
+        let race = Race { seed: u64::from(value), noise: (0.001, 0.001), ..Race::of(racers) };
+        (value, Race { all_pairs: false, ..race })
+    };
+    let said = |record: &Record| {
+        let text = both(record);
+        text.lines().find(|line| line.contains("are within the margin")).map(|line| line.trim().to_owned())
+    };
+    let different = at(1, [9_000.0, 14_000.0, 12_000.0]);
+    let mut record = sweep(Axis::LinkDelay, &[different.clone(), at(20, [900.0; 3]), at(100, [900.0; 3])]);
+    assert_eq!(said(&record).as_deref(), Some("from 20 ms delay on, both are within the margin of node"));
+    record.plan.contenders[2].control = true;
+    let alike = "from 20 ms delay on, both are within the margin of each other";
+    assert_eq!(said(&record).as_deref(), Some(alike));
+    // A difference that is told apart but negligible is within the margin, too.
+    let record = sweep(Axis::LinkDelay, &[different, at(20, [900.0, 913.5, 900.0])]);
+    let report = Report::of(&record).unwrap();
+    let negligible = report.scenarios[1].comparisons.iter().filter(|one| one.negligible).count();
+    assert!(negligible > 0, "{:?}", report.scenarios[1].comparisons);
+    assert_eq!(said(&record).as_deref(), Some("from 20 ms delay on, both are within the margin of node"));
+}
+
 #[test]
 fn a_sweep_over_connections() {
     let at = |connections: u32, node: f64, bun: f64| {

@@ -19,7 +19,7 @@ pub(super) fn section(report: &Report, sweep: &SweepResult) -> String {
     for ranking in &first.rankings {
         let many = first.rankings.len() > 1;
         let which = if many { format!("{}: ", ranking.metric.row().column) } else { String::new() };
-        for said in sweep::summaries(sweep, &points, ranking.metric, base) {
+        for said in sweep::summaries(report, sweep, &points, ranking.metric, base) {
             out += &format!("\n**{which}{}**\n", text(&said));
         }
     }

@@ -25,7 +25,7 @@ pub(super) fn lines(report: &Report, sweep: &SweepResult, style: &Style) -> Vec<
         style,
     );
     for ranking in &first.rankings {
-        for said in sweep::summaries(sweep, &points, ranking.metric, baseline) {
+        for said in sweep::summaries(report, sweep, &points, ranking.metric, baseline) {
             let many = first.rankings.len() > 1;
             let which = if many { format!("{}: ", ranking.metric.row().column) } else { String::new() };
             lines.extend(indented(&(which + &plain(&said)), 0, Tone::Strong, style));
