@@ -105,7 +105,7 @@ fn scenario_result(
     let races = result.results.iter().any(|one| one.contender == baseline);
     let control = record.plan.control().filter(|_| races).map(|one| one.name.as_str());
     let revisions = record.plan.contenders.iter().any(|one| one.revision.is_some());
-    let wording = headline::Wording { margin, control, revisions };
+    let wording = headline::Wording { margin, control, revisions, ended: result.ended };
     let said = |one: &Ranking| headline::of(&result, one, wording, race_findings);
     let headlines: Vec<String> = result.rankings.iter().map(said).collect();
     for (ranking, headline) in result.rankings.iter_mut().zip(headlines) {

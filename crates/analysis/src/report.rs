@@ -651,6 +651,14 @@ impl ScenarioResult {
     }
 }
 
+impl Comparison {
+    /// Returns the smallest ratio that the race could have detected, if its scenario has `ended` at a look. Before that the interval is provisional, or
+    /// alpha is left for later looks: a ratio for the whole of alpha would contradict the interval.
+    pub fn could_have_detected(&self, ended: Ended) -> Option<f64> {
+        self.detectable_ratio.filter(|_| !self.provisional && ended != Ended::Unfinished)
+    }
+}
+
 impl ContenderResult {
     /// Returns its value in a metric, whether or not the metric was compared, in the unit of the document.
     pub fn value(&self, metric: Metric) -> Option<f64> {

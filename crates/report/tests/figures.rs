@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::fixture::{Race, Racer, behind_a_cache, joined};
 use deadheat_analysis::Report;
-use deadheat_record::{Axis, Experiment, Record, Rung, SweepPoint};
-use deadheat_report::svg;
+use deadheat_record::{Axis, End, Experiment, Record, Rung, SweepPoint};
+use deadheat_report::{html, svg};
+use serde_json::Value;
 
 /// Two contenders under five loads: a ladder of two rungs, a sweep over four numbers of connections.
 fn record() -> Record {
@@ -46,6 +47,28 @@ const FILES: usize = 5 * 11 - 2 + 3;
 
 fn figures(document: &Report) -> BTreeMap<String, String> {
     svg(document).unwrap().into_iter().collect()
+}
+
+/// The rows of the table behind the first figure of a kind on the page.
+fn rows(document: &Report, kind: &str) -> Vec<Value> {
+    let page = html(document).unwrap();
+    let (_, rest) = page.split_once("id=\"figures\">").unwrap();
+    let shown: Value = serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
+    let of_kind = |one: &&Value| one["kind"] == kind;
+    let figure = shown["figures"].as_array().unwrap().iter().find(of_kind).unwrap();
+    figure["table"]["rows"].as_array().unwrap().clone()
+}
+
+/// A race that pauses at a look has alpha left for later looks, so its interval is wider than one for the whole of alpha.
+#[test]
+fn what_a_race_could_have_detected_is_shown_once_it_has_ended() {
+    let seen = |end: Option<End>| {
+        let racers = vec![Racer::new("main", 10_000.0), Racer::new("branch", 9_900.0)];
+        let record = Race { noise: (0.2, 0.02), end, ..Race::of(racers) }.record();
+        rows(&Report::of(&record).unwrap(), "ratios")[0][8][0].as_str().unwrap().to_owned()
+    };
+    assert_eq!(seen(None), "–");
+    assert!(seen(Some(End::Maximum)).ends_with(" %"));
 }
 
 #[test]

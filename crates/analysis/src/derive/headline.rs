@@ -17,6 +17,8 @@ pub(crate) struct Wording<'r> {
     /// Whether the contenders are revisions of one program. Then every sentence is about the one that is compared with the baseline, even if the
     /// baseline is faster: the reader asks what the change did.
     pub revisions: bool,
+    /// Why the scenario ended.
+    pub ended: Ended,
 }
 
 /// The sentence on one metric, from its ranking.
@@ -68,7 +70,7 @@ pub(crate) fn of(
         Some(most) => format!("{sentence}; identical code differed by at most {}", percent(most)),
         None => sentence,
     };
-    if comparisons.iter().any(|one| one.provisional) && scenario.ended == Ended::Unfinished {
+    if wording.ended == Ended::Unfinished {
         return format!("so far: {sentence}");
     }
     sentence
@@ -107,7 +109,9 @@ fn pair(one: &Comparison, wording: Wording<'_>) -> String {
             percent(margin),
             figures(one, false)
         ),
-        VerdictWord::Inconclusive => format!("can't tell {contender} and {baseline} apart: {}", unclear(one)),
+        VerdictWord::Inconclusive => {
+            format!("can't tell {contender} and {baseline} apart: {}", unclear(one, wording))
+        }
         VerdictWord::Invalid => {
             format!("no verdict on {contender} and {baseline}: the measurement is invalid")
         }
@@ -123,12 +127,11 @@ fn against(one: &Comparison, loser: &str, turned: bool) -> String {
     format!("{is} {shown}x {than} {loser} ({interval})")
 }
 
-fn unclear(one: &Comparison) -> String {
+fn unclear(one: &Comparison, wording: Wording<'_>) -> String {
     if one.low.is_none() {
         return "too few epochs".into();
     }
-    // Between looks the interval is provisional, and so is the smallest detectable difference.
-    let seen = one.detectable_ratio.filter(|_| !one.provisional);
+    let seen = one.could_have_detected(wording.ended);
     let seen = seen.map(|seen| format!("; this race could have detected {}", percent(seen - 1.0)));
     figures(one, false) + &seen.unwrap_or_default()
 }

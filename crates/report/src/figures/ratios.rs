@@ -102,7 +102,7 @@ impl<'r> Pairs<'r> {
                 Cell::text(said(one)),
                 Cell::count(one.epochs),
                 Cell::number(Some(one.alpha), alpha),
-                Cell::number(one.detectable_ratio, |value| percent(value - 1.0)),
+                Cell::number(one.could_have_detected(scenario.ended), |value| percent(value - 1.0)),
             ]
         };
         let caption = format!("{}: ratios with their intervals", self.metric.row().title);

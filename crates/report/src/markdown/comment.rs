@@ -3,7 +3,9 @@
 //! Owns: what such a comment contains, in which order, and its limits. Must not know: services, where the comment goes, how numbers are computed.
 
 use deadheat_analysis::number::{interval, percent, ratio, ratio_decimals, time_ns, whole};
-use deadheat_analysis::{Comparison, Conclusion, ConclusionWord, ContenderResult, Report, ScenarioResult};
+use deadheat_analysis::{
+    Comparison, Conclusion, ConclusionWord, ContenderResult, Ended, Report, ScenarioResult,
+};
 use deadheat_record::{Finding, Severity};
 use serde_json::json;
 
@@ -70,7 +72,7 @@ fn comparisons(report: &Report) -> String {
         .iter()
         .flat_map(|scenario| {
             let against = report.against_baseline(scenario).into_iter();
-            against.map(move |one| row(one, within(report, scenario)))
+            against.map(move |one| row(one, scenario.ended, within(report, scenario)))
         })
         .collect();
     if rows.is_empty() {
@@ -84,17 +86,15 @@ fn comparisons(report: &Report) -> String {
     table(&titles, "---|---|--:|---|---|--:", rows.into_iter().take(MOST_ROWS)) + &more
 }
 
-fn row(one: &Comparison, scenario: Option<&str>) -> Vec<String> {
+fn row(one: &Comparison, ended: Ended, scenario: Option<&str>) -> Vec<String> {
     let of = scenario.map_or_else(String::new, |name| format!(" in {}", code(name)));
-    // Between looks the interval is provisional, and so is the smallest detectable difference.
-    let seen = one.detectable_ratio.filter(|_| !one.provisional);
     vec![
         format!("{} / {}{of}", code(&one.contender), code(&one.baseline)),
         one.metric.row().column.into(),
         shown(one.ratio.map(|value| ratio(value, ratio_decimals(one.low, one.high)))),
         shown(one.low.or(one.high).map(|_| interval(one.low, one.high))),
         said(one),
-        shown(seen.map(|seen| percent(seen - 1.0))),
+        shown(one.could_have_detected(ended).map(|seen| percent(seen - 1.0))),
     ]
 }
 
