@@ -5,7 +5,7 @@
 use deadheat_record::{Severity, VerdictWord};
 
 use crate::condition::ConditionResult;
-use crate::report::{Comparison, Ended, Report};
+use crate::report::{Comparison, Ended, Report, ScenarioResult};
 
 /// The conclusion, in the words of GitHub's check runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,11 +49,17 @@ impl Conclusion {
         }
         match open(report) {
             Some(reason) => Self { word: ConclusionWord::Neutral, reason },
-            None => Self {
-                word: ConclusionWord::Success,
-                reason: "every comparison is faster or equivalent".into(),
-            },
+            None => Self { word: ConclusionWord::Success, reason: good(report).into() },
         }
+    }
+}
+
+/// Why a race is good in which no contender is slower by more than the margin.
+fn good(report: &Report) -> &'static str {
+    let mut all = report.scenarios.iter().flat_map(|scenario| report.against_baseline(scenario));
+    match all.any(|one| one.verdict == VerdictWord::Slower) {
+        true => "every comparison is faster, equivalent or slower within the margin",
+        false => "every comparison is faster or equivalent",
     }
 }
 
@@ -74,19 +80,28 @@ fn holds(one: &ConditionResult) -> String {
 fn open(report: &Report) -> Option<String> {
     let comparisons: Vec<&Comparison> =
         report.scenarios.iter().flat_map(|scenario| report.against_baseline(scenario)).collect();
-    let with = |verdict: VerdictWord| comparisons.iter().find(|one| one.verdict == verdict);
-    if comparisons.is_empty() || with(VerdictWord::Invalid).is_some() {
+    if comparisons.is_empty() || comparisons.iter().any(|one| one.verdict == VerdictWord::Invalid) {
         return Some(format!("the measurement is invalid{}", because(report)));
+    }
+    if let Some(reason) = report.scenarios.iter().find_map(|scenario| not_compared(report, scenario)) {
+        return Some(reason);
     }
     if let Some(unknown) = report.conditions.iter().find(|one| one.is_unknown()) {
         return Some(format!("the race cannot tell whether `{}` holds", unknown.condition));
     }
-    if with(VerdictWord::Inconclusive).is_some() {
-        let is_paused = report.scenarios.iter().any(|one| one.ended == Ended::Unfinished);
-        return Some(match is_paused {
-            true => "not decided yet; run the job again to continue this race".into(),
-            false => "the race has used all its epochs and cannot decide; running the job again shows the same result".into(),
-        });
+    let is_open = |one: &&ScenarioResult| {
+        report.against_baseline(one).iter().any(|pair| pair.verdict == VerdictWord::Inconclusive)
+    };
+    if let Some(undecided) = report.scenarios.iter().find(is_open) {
+        if report.scenarios.iter().any(|one| one.ended == Ended::Unfinished) {
+            return Some("not decided yet; run the job again to continue this race".into());
+        }
+        let why = match undecided.ended {
+            Ended::Maximum => "has used all its epochs",
+            Ended::Budget => "has used up its time budget",
+            _ => "has ended",
+        };
+        return Some(format!("the race {why} and cannot decide; running the job again shows the same result"));
     }
     let slower = comparisons.iter().find(|one| one.verdict == VerdictWord::Slower && !one.negligible)?;
     let metric = slower.metric.word();
@@ -99,6 +114,13 @@ fn open(report: &Report) -> Option<String> {
             slower.contender
         ),
     })
+}
+
+/// Why a scenario compared nothing; none if it compared something, or if no finding says why.
+fn not_compared(report: &Report, scenario: &ScenarioResult) -> Option<String> {
+    let invalid = scenario.findings.iter().find(|one| one.severity == Severity::Invalid)?;
+    let is_empty = report.against_baseline(scenario).is_empty();
+    is_empty.then(|| format!("{} was not compared: {}", scenario.name, invalid.message))
 }
 
 /// The message of the first finding that invalidates something.

@@ -1,9 +1,9 @@
 //! Tests of what an attempt leaves for the next one, and of what a CI job concludes.
 
-use crate::fixture::{Race, Racer};
+use crate::fixture::{Race, Racer, joined};
 use deadheat_analysis::compare::{Condition, ConditionKind, FailIf, race_conditions};
 use deadheat_analysis::{AlphaLeft, Conclusion, ConclusionWord, Report, alpha_left};
-use deadheat_record::{Difference, End, Finding, Record};
+use deadheat_record::{Difference, End, Experiment, Finding, Metric, Objective, PeakEnd, PeakSeen, Record};
 
 /// Of looks at 6, 10, 15, 20, 25 and 30 epochs, under an alpha of 0.025.
 fn race(rate: f64, epochs: usize, end: Option<End>) -> Record {
@@ -113,7 +113,9 @@ fn what_does_not_answer_is_neutral_with_the_reason() {
     );
     let (word, reason) = concluded(&open(Some(End::Budget)).record(), &[slower_by(3.0)]);
     assert_eq!(word, ConclusionWord::Neutral);
-    assert!(reason.contains("the same result"), "{reason}");
+    assert!(reason.contains("used up its time budget") && reason.contains("the same result"), "{reason}");
+    let (_, reason) = concluded(&open(Some(End::Maximum)).record(), &[slower_by(3.0)]);
+    assert!(reason.contains("used all its epochs") && reason.contains("the same result"), "{reason}");
     let mut invalid = race(9_000.0, 20, Some(End::Decided));
     invalid.findings.push((None, Finding::invalid("test", "the machine was busy", "y")));
     let (word, reason) = concluded(&invalid, &[slower_by(3.0)]);
@@ -121,6 +123,39 @@ fn what_does_not_answer_is_neutral_with_the_reason() {
         (word, reason.as_str()),
         (ConclusionWord::Neutral, "the measurement is invalid: the machine was busy")
     );
+}
+
+#[test]
+fn a_green_race_says_that_a_contender_is_slower_within_the_margin() {
+    let racers = vec![Racer::new("base", 10_000.0), Racer::new("head", 9_850.0)];
+    let race = Race { noise: (0.001, 0.001), all_pairs: false, ..Race::of(racers) };
+    let (word, reason) = concluded(&race.record(), &[slower_by(3.0)]);
+    assert_eq!(
+        (word, reason.as_str()),
+        (ConclusionWord::Success, "every comparison is faster, equivalent or slower within the margin")
+    );
+    let (_, reason) = concluded(&self::race(11_000.0, 20, Some(End::Decided)), &[slower_by(3.0)]);
+    assert_eq!(reason, "every comparison is faster or equivalent");
+}
+
+/// Other scenarios do not answer for one that compared nothing.
+#[test]
+fn a_scenario_that_compared_nothing_is_neutral() {
+    let objective = Objective { quantile: 0.99, limit_ns: 10_000_000 };
+    let shape = Experiment::Peak { connections: 64, objective };
+    let racers = vec![Racer::new("base", 10_000.0), Racer::new("head", 11_000.0)];
+    let end = Some(End::Unavailable);
+    let metrics = vec![Metric::Peak];
+    let mut peak = Race { shape, metrics, epochs: 1, end, all_pairs: false, ..Race::of(racers) }.record();
+    let below =
+        PeakSeen { end: PeakEnd::Below, rate_per_s: 100.0, low_per_s: None, high_per_s: None, trials: 5 };
+    peak.epochs[0].contenders.iter_mut().for_each(|part| part.peak = Some(below));
+    let steady = race(11_000.0, 20, Some(End::Decided));
+    assert_eq!(concluded(&steady, &[]).0, ConclusionWord::Success);
+    let both = joined([("steady".to_owned(), steady), ("peak".to_owned(), peak)]);
+    let (word, reason) = concluded(&both, &[]);
+    assert_eq!(word, ConclusionWord::Neutral);
+    assert!(reason.starts_with("peak was not compared: "), "{reason}");
 }
 
 #[test]
