@@ -298,6 +298,21 @@ fn a_condition_does_not_apply_to_the_control() {
     assert!(held(&record).holds);
 }
 
+#[test]
+fn a_condition_on_an_invalid_comparison_is_unknown() {
+    let condition = Condition { claim: ConditionKind::Slower(0.03), maybe: false };
+    let slower = |metric: Option<Metric>| FailIf { text: "slower by 3%".into(), metric, condition };
+    let mut record = Race { metrics: vec![Metric::Throughput, Metric::P50], ..two() }.record();
+    let metrics = vec![Metric::Throughput];
+    record.findings.push((None, Finding { metrics, ..Finding::invalid("test", "x", "y") }));
+    let asked = [None, Some(Metric::P50), Some(Metric::Throughput)].map(slower);
+    let results = race_conditions(&Report::of(&record).unwrap(), &asked);
+    let unknown: Vec<bool> = results.iter().map(|one| one.is_unknown()).collect();
+    assert_eq!(unknown, [true, false, true], "{results:?}");
+    let [place] = &results[0].unknown[..] else { panic!("{results:?}") };
+    assert_eq!((place.contender.as_str(), place.metric), ("bun", Metric::Throughput));
+}
+
 fn revision(name: &str, commit: &str) -> Revision {
     Revision {
         name: name.into(),
