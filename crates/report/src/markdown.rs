@@ -9,12 +9,12 @@ mod scenario;
 mod sweep;
 
 use deadheat_analysis::number::{percent, three_digits, time_ns};
-use deadheat_analysis::{CollectorResult, Comparison, Report};
+use deadheat_analysis::{CollectorResult, Comparison, Ended, Report, ScenarioResult};
 use deadheat_record::{AuditRecord, Finding, Severity};
 
 use crate::audit;
 use crate::comparison::{code, text};
-use crate::terminal::verdict;
+use crate::terminal::{self, verdict};
 use crate::text::plain;
 
 pub use comment::{CI_FILES, ci};
@@ -51,6 +51,14 @@ fn race(report: &Report, audit: Option<&AuditRecord>) -> String {
     out += &differences(report);
     out += &findings(&report.findings);
     out + &foot(report)
+}
+
+/// The number of epochs that count, the number left out, and why the scenario ended if its rules did not end it.
+fn lasted(report: &Report, scenario: &ScenarioResult) -> String {
+    match scenario.ended {
+        Ended::Decided | Ended::Maximum | Ended::Budget => terminal::counted(report, scenario),
+        Ended::Stopped | Ended::Unavailable | Ended::Unfinished => terminal::lasted(report, scenario),
+    }
 }
 
 /// A table; `rules` is the line below the titles.

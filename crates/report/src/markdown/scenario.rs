@@ -8,7 +8,7 @@ use deadheat_analysis::{
 };
 use deadheat_record::Experiment;
 
-use super::{collectors, findings, profile, said, shown, table};
+use super::{collectors, findings, lasted, profile, said, shown, table};
 use crate::columns::{self, FigureColumn};
 use crate::comparison::{code, text};
 use crate::load_hosts;
@@ -23,7 +23,7 @@ pub(super) fn section(report: &Report, scenario: &ScenarioResult) -> String {
         planned.and_then(|one| transport::about(&report.record.plan, one)),
     ];
     let load = load.into_iter().flatten().collect::<Vec<_>>().join("; ");
-    let mut out = format!("\n### {}\n\n{load}; {} epochs\n", code(&scenario.name), scenario.epochs);
+    let mut out = format!("\n### {}\n\n{load}; {}\n", code(&scenario.name), lasted(report, scenario));
     for (place, ranking) in scenario.rankings.iter().enumerate() {
         let headline = text(&ranking.headline);
         out += &match place {

@@ -5,7 +5,7 @@
 use deadheat_analysis::{Report, SweepResult};
 use deadheat_record::Metric;
 
-use super::{collectors, findings, said, shown, table};
+use super::{collectors, findings, lasted, said, shown, table};
 use crate::comparison::{code, text};
 use crate::sweep::{self, Point};
 use crate::terminal::quotient;
@@ -24,7 +24,7 @@ pub(super) fn section(report: &Report, sweep: &SweepResult) -> String {
         }
     }
     for ranking in &first.rankings {
-        out += &compared(sweep, &points, ranking.metric, base);
+        out += &compared(report, sweep, &points, ranking.metric, base);
     }
     if !sweep.fits.is_empty() {
         out += "\n";
@@ -35,11 +35,20 @@ pub(super) fn section(report: &Report, sweep: &SweepResult) -> String {
 }
 
 /// Every contender at every point, in one metric. Only the first contender of a point shows the point's value.
-fn compared(sweep: &SweepResult, points: &[Point<'_>], metric: Metric, base: Option<&str>) -> String {
+fn compared(
+    report: &Report,
+    sweep: &SweepResult,
+    points: &[Point<'_>],
+    metric: Metric,
+    base: Option<&str>,
+) -> String {
     let lettered = points.iter().any(|(_, point)| point.results.len() > 2);
     let against: String = base.map_or_else(|| "ratio".into(), |base| format!("vs {}", code(base)));
     let mut rows = Vec::new();
     for (value, point) in points {
+        // The title of the column says what a mere number counts.
+        let lasted = lasted(report, point);
+        let epochs = lasted.strip_suffix(" epochs").unwrap_or(&lasted);
         for (at, result) in point.results.iter().enumerate() {
             let name = result.contender.as_str();
             let figure = result.figure(metric);
@@ -55,7 +64,7 @@ fn compared(sweep: &SweepResult, points: &[Point<'_>], metric: Metric, base: Opt
                 shown(figure.and_then(sweep::within)),
                 if is_base { "baseline".into() } else { shown(pair.and_then(quotient)) },
                 if is_base { String::new() } else { shown(pair.map(said)) },
-                first(point.epochs.to_string()),
+                first(epochs.to_owned()),
             ]);
             rows.push(row);
         }

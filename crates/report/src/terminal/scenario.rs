@@ -85,7 +85,7 @@ fn about(report: &Report, scenario: &ScenarioResult) -> String {
 }
 
 /// The number of epochs that count, the number left out, and why the scenario ended.
-pub(super) fn lasted(report: &Report, scenario: &ScenarioResult) -> String {
+pub(crate) fn lasted(report: &Report, scenario: &ScenarioResult) -> String {
     let end = match scenario.ended {
         Ended::Decided => "decided",
         Ended::Maximum => "maximum reached",
@@ -94,13 +94,18 @@ pub(super) fn lasted(report: &Report, scenario: &ScenarioResult) -> String {
         Ended::Unavailable => "nothing to compare",
         Ended::Unfinished => "unfinished",
     };
+    format!("{}, {end}", counted(report, scenario))
+}
+
+/// The number of epochs that count, and the number left out.
+pub(crate) fn counted(report: &Report, scenario: &ScenarioResult) -> String {
     let counted = report.counted(scenario);
     let epochs = if counted == 1 { "epoch" } else { "epochs" };
     let left_out = match report.left_out(scenario) {
         0 => String::new(),
         more => format!(", {more} more left out"),
     };
-    format!("{counted} {epochs}{left_out}, {end}")
+    format!("{counted} {epochs}{left_out}")
 }
 
 /// One table with everything if one metric is compared; otherwise one for each metric, and one with the other figures.
