@@ -533,6 +533,21 @@ fn littles_law_in_both_shapes() {
     }
 }
 
+/// No request that is counted was under way in a dropped round.
+#[test]
+fn littles_law_is_about_the_rounds_that_count() {
+    let mut record = closed();
+    for epoch in &mut record.epochs {
+        epoch.rounds[..5].iter_mut().for_each(|round| round.dropped = Some("steal of 9 %".into()));
+        epoch.contenders.iter_mut().for_each(|part| part.in_flight_ns = Some(64 * 5 * 100_000_000));
+    }
+    let scenario = Report::of(&record).unwrap().scenarios.remove(0);
+    let read = scenario.gates.iter().filter(|one| one.code == "littles-law");
+    let read: Vec<&str> = read.map(|one| one.reading.as_str()).collect();
+    assert_eq!(read.len(), 2, "{read:?}");
+    assert!(read.iter().all(|one| one.contains("requests in flight (64.0)")), "{read:?}");
+}
+
 #[test]
 fn the_generators_ceiling() {
     for (ceiling, severity) in [

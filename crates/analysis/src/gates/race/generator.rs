@@ -37,7 +37,7 @@ pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<R
     let gates = [
         send_lag(scene, &parts),
         offered_not_achieved(result),
-        littles_law(scene, &parts),
+        littles_law(scene, contender),
         run_delay(scene, contender, result, &parts),
         ceiling(scene, contender),
         handicap(scene, result),
@@ -194,13 +194,15 @@ fn offered_not_achieved(result: &ContenderResult) -> Option<Reading> {
     Some(table::OFFERED_NOT_ACHIEVED.read(By::Race, 1.0 - achieved, message))
 }
 
-/// Reads the worst epoch: the two ways of counting must agree in every epoch.
-fn littles_law(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
-    let read = parts.iter().filter_map(|part| {
+/// Reads the worst epoch: the two ways of counting must agree in every epoch. Both count the requests of kept rounds, so the time is that of these rounds.
+fn littles_law(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
+    let read = scene.epochs.iter().filter_map(|epoch| {
+        let part = epoch.of(contender)?;
         let in_flight_ns = part.in_flight_ns.filter(|ns| *ns > 0)? as f64;
         let latency = part.latency.decode().ok().filter(|all| !all.is_empty())?;
         let latencies_ns = latency.mean() * latency.len() as f64;
-        let over_time = |ns: f64| ns / part.loaded_ns.max(1) as f64;
+        let kept_ns: u64 = series::kept(epoch, contender).map(|slice| slice.elapsed_ns).sum();
+        let over_time = |ns: f64| ns / kept_ns.max(1) as f64;
         Some((
             (in_flight_ns - latencies_ns).abs() / in_flight_ns,
             over_time(in_flight_ns),
