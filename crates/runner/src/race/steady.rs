@@ -26,14 +26,17 @@ impl Race<'_> {
             && !climbing(&self.record, &run.scenario.name).is_empty()
     }
 
-    /// Checks the warm-up once, after the first epochs. If a contender still climbs, the warm-up doubles and the scenario starts again.
+    /// Checks the warm-up once, after the first epochs and before any look. If a contender still climbs, the warm-up doubles and the scenario starts
+    /// again.
     pub(super) fn check_warmup(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
         let name = &run.scenario.name;
         let early = self.record.epochs_of(name).count() == WARMUP_CHECK;
         // Nor does a race over hours begin anew.
         let method = &run.launcher.plan.method;
         let chosen = method.pilot_ns == 0 || method.over_ns > 0 || !may_climb(run.scenario);
-        if !early || chosen || self.record.anew.iter().any(|(one, ..)| one == name) {
+        // A look before this epoch has spent alpha, and a race that begins anew would spend it twice.
+        let has_looked = method.looks.first().is_some_and(|look| *look < WARMUP_CHECK);
+        if !early || chosen || has_looked || self.record.anew.iter().any(|(one, ..)| one == name) {
             return Ok(());
         }
         let climbing = climbing(&self.record, name);

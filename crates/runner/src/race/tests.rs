@@ -706,13 +706,23 @@ fn who_climbs_in_the_first_epochs_is_warmed_up_for_longer() {
     // The same race, killed after its fourth epoch and before the check.
     let text = std::fs::read_to_string(folder.path().join("race.jsonl")).unwrap();
     let until = text.lines().take_while(|line| !line.contains("\"line\":\"anew\""));
-    let path = folder.path().join("killed.jsonl");
-    std::fs::write(&path, until.map(|line| format!("{line}\n")).collect::<String>()).unwrap();
-    let killed = read(&path).unwrap();
-    assert_eq!((killed.epochs_of("steady").count(), killed.set_aside.len()), (4, 0));
-    let (finish, record) = race(&world, killed, Journal::resume(&path).unwrap(), folder.path());
-    assert_eq!(finish.unwrap(), Finish::Done);
-    assert_lengthened(&record);
+    let until: String = until.map(|line| format!("{line}\n")).collect();
+    let resumed = |name: &str, looks: &[usize]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, &until).unwrap();
+        let mut killed = read(&path).unwrap();
+        assert_eq!((killed.epochs_of("steady").count(), killed.set_aside.len()), (4, 0));
+        killed.plan.method.looks = looks.to_vec();
+        let (finish, record) = race(&world, killed, Journal::resume(&path).unwrap(), folder.path());
+        assert_eq!(finish.unwrap(), Finish::Done);
+        record
+    };
+    assert_lengthened(&resumed("killed.jsonl", &[4, 6]));
+
+    // A look after the third epoch has spent alpha. A race that begins anew would spend it twice, so this one goes on to its next look.
+    let record = resumed("looked.jsonl", &[3, 6]);
+    assert_eq!((record.set_aside.len(), record.anew.len()), (0, 0));
+    assert_eq!(record.epochs_of("steady").count(), 6);
 }
 
 #[test]
