@@ -39,6 +39,8 @@ pub struct Judged {
     pub contests: Vec<Contest>,
     /// `[contest][epoch]`: the ratio of each contest in each epoch that counts, in time order.
     pub epochs: Vec<Vec<EpochRatio>>,
+    /// The number of each epoch that counts within the scenario, from 1.
+    pub numbers: Vec<usize>,
     /// The judgement of the contests, in their order; none if there are no contests.
     pub judgement: Option<Judgement>,
 }
@@ -75,6 +77,8 @@ impl Judge {
         let contests = series::contests(record, scenario);
         let paired = series::paired_epochs(record, scenario, &contests)?;
         let epochs: Vec<Vec<EpochRatio>> = paired.iter().map(|epochs| ratios(epochs)).collect();
+        // An epoch counts for all contests or for none.
+        let numbers = paired.first().into_iter().flatten().map(|epoch| epoch.number).collect();
         let family: Vec<Hypothesis<'_>> = contests
             .iter()
             .zip(&epochs)
@@ -86,7 +90,7 @@ impl Judge {
             })
             .collect();
         let judgement = if family.is_empty() { None } else { Some(self.referee.judge(&family, progress)?) };
-        Ok(Judged { contests, epochs, judgement })
+        Ok(Judged { contests, epochs, numbers, judgement })
     }
 }
 

@@ -313,6 +313,9 @@ pub struct Comparison {
     pub provisional: bool,
     /// Contender divided by baseline in each epoch, in time order.
     pub epoch_ratios: Vec<f64>,
+    /// The number of the epoch of each of these ratios, from 1 within the scenario; absent if no epoch before the last of them was left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub epoch_numbers: Vec<usize>,
 }
 
 /// A contender's garbage collection pauses in the diagnostic pass of a scenario.
@@ -652,6 +655,12 @@ impl ScenarioResult {
 }
 
 impl Comparison {
+    /// Returns the number of each epoch within the scenario, with its ratio.
+    pub fn numbered_ratios(&self) -> impl Iterator<Item = (usize, f64)> {
+        let number = move |at: usize| self.epoch_numbers.get(at).copied().unwrap_or(at + 1);
+        self.epoch_ratios.iter().enumerate().map(move |(at, ratio)| (number(at), *ratio))
+    }
+
     /// Returns the smallest ratio that the race could have detected, if its scenario has `ended` at a look. Before that the interval is provisional, or
     /// alpha is left for later looks: a ratio for the whole of alpha would contradict the interval.
     pub fn could_have_detected(&self, ended: Ended) -> Option<f64> {

@@ -49,6 +49,8 @@ impl Values {
 /// nothing; the two sides are never both 0.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PairedEpoch {
+    /// The number of the epoch within the scenario, from 1.
+    pub number: usize,
     /// Values of the baseline side.
     pub baseline: Vec<f64>,
     /// Values of the side that the verdict is about.
@@ -221,7 +223,7 @@ fn paired(epoch: &Epoch, contests: &[Contest]) -> Result<Option<Vec<PairedEpoch>
         let (left, step, least) = side(one.baseline, one.metric)?;
         let (right, other_step, _) = side(one.contender, one.metric)?;
         let resolution_ln = step.max(other_step);
-        pair_up(&left, &right, least).map(|pair| PairedEpoch { resolution_ln, ..pair })
+        pair_up(&left, &right, least).map(|pair| PairedEpoch { number: epoch.number, resolution_ln, ..pair })
     };
     Ok(contests.iter().map(pair).collect())
 }
@@ -252,7 +254,7 @@ fn pair_up(left: &[Option<f64>], right: &[Option<f64>], least: f64) -> Option<Pa
         sides.filter(|(left, right)| *left > 0.0 || *right > 0.0).unzip();
     let answered = |side: &[f64]| side.iter().any(|value| *value > 0.0);
     let both = answered(&baseline) && answered(&contender);
-    both.then_some(PairedEpoch { baseline, contender, resolution_ln: 0.0 })
+    both.then_some(PairedEpoch { baseline, contender, ..PairedEpoch::default() })
 }
 
 /// The pairs that a scenario compares, as indices into the plan: first the baseline, then the contender that the verdict is about.

@@ -71,6 +71,19 @@ fn what_a_race_could_have_detected_is_shown_once_it_has_ended() {
     assert!(seen(Some(End::Maximum)).ends_with(" %"));
 }
 
+/// Findings name epochs by their numbers, and so do the figures if an epoch does not count.
+#[test]
+fn epochs_keep_their_numbers_if_one_is_left_out() {
+    let mut record = Race::of(vec![Racer::new("node", 11_400.0), Racer::new("bun", 17_300.0)]).record();
+    let numbers = |record: &Record| {
+        let rows = rows(&Report::of(record).unwrap(), "epochs");
+        rows.iter().map(|row| row[2][1].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(&record), [1, 2, 3, 4, 5, 6]);
+    record.epochs[1].rounds.iter_mut().for_each(|round| round.dropped = Some("steal of 9 %".into()));
+    assert_eq!(numbers(&record), [1, 3, 4, 5, 6]);
+}
+
 #[test]
 fn every_kind_of_figure() {
     let figures = figures(&Report::of(&record()).unwrap());

@@ -16,6 +16,8 @@ pub(crate) fn all(
     invalid: &dyn Fn(&str, Metric) -> bool,
 ) -> Vec<Comparison> {
     let name = |index: usize| record.plan.contenders[index].name.clone();
+    let is_whole = judged.numbers.iter().copied().eq(1..=judged.numbers.len());
+    let numbers: &[usize] = if is_whole { &[] } else { &judged.numbers };
     let one = |((contest, judged), epochs): ((&Contest, &PairJudgement), &Vec<EpochRatio>)| {
         let (baseline, contender) = (name(contest.baseline), name(contest.contender));
         let taken = [&baseline, &contender].iter().any(|one| invalid(one, contest.metric));
@@ -39,6 +41,7 @@ pub(crate) fn all(
             total_ratio: judged.total_ratio,
             provisional: judged.provisional,
             epoch_ratios: epochs.iter().map(|epoch| epoch.trimmed().exp()).collect(),
+            epoch_numbers: numbers.to_vec(),
         }
     };
     let pairs = judged.judgement.iter().flat_map(|all| &all.pairs);

@@ -113,17 +113,18 @@ impl<'r> Pairs<'r> {
     fn epochs(&self) -> Figure {
         let ratios = self.all().flat_map(|(_, one)| one.epoch_ratios.iter().copied().chain(one.ratio));
         let row = |one: &Comparison| {
-            let each = one.epoch_ratios.iter().enumerate().filter(|(_, each)| positive(**each));
-            let dot =
-                |(at, each): (usize, &f64)| Dot::new(*each, format!("epoch {}: {}", at + 1, ratio(*each, 3)));
+            let each = one.numbered_ratios().filter(|(_, each)| positive(*each));
+            let dot = |(number, each): (usize, f64)| {
+                Dot::new(each, format!("epoch {number}: {}", ratio(each, 3)))
+            };
             let aside = format!("{}, {} epochs", value(one), one.epoch_ratios.len());
             let mark = one.ratio.map(|ratio| Dot::new(ratio, format!("all epochs: {}", value(one))));
             Row { aside, mark, dots: each.map(dot).collect(), ..Row::new(&name(one), color(one)) }
         };
         let cells = |(scenario, one): (&'r ScenarioResult, &'r Comparison)| {
-            one.epoch_ratios.iter().enumerate().map(move |(at, each)| {
-                let each = Cell::number(Some(*each), |each| ratio(each, 3));
-                vec![Cell::text(name(one)), Cell::text(&scenario.name), Cell::count(at + 1), each]
+            one.numbered_ratios().map(move |(number, each)| {
+                let each = Cell::number(Some(each), |each| ratio(each, 3));
+                vec![Cell::text(name(one)), Cell::text(&scenario.name), Cell::count(number), each]
             })
         };
         let caption = format!("{}: the ratio of each epoch", self.metric.row().title);
