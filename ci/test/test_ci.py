@@ -118,6 +118,31 @@ class Files(unittest.TestCase):
             self.assertNotEqual(key(copy), before)
 
 
+class Script(Folder):
+    """What race.sh makes of an exit status, with a stand-in for the program."""
+
+    def attempt(self, race):
+        program = os.path.join(self.folder, "deadheat")
+        with open(program, "w", encoding="utf-8") as file:
+            # `report` says that the record in the folder is green.
+            green = """printf '{\\n  "conclusion": "success",\\n}\\n' > conclusion.json"""
+            file.write(f"#!/bin/sh\ncase $1 in race) {race} ;; *) {green} ;; esac\n")
+        os.chmod(program, 0o755)
+        script = [os.path.join(KIT, "race.sh"), ".", "bench"]
+        done = subprocess.run(script, cwd=self.folder, env=environment(DEADHEAT=program), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return done.returncode, os.path.exists(os.path.join(self.folder, "conclusion.json"))
+
+    def test_a_refused_attempt_does_not_show_the_result_of_an_earlier_one(self):
+        self.assertEqual(self.attempt("exit 2"), (2, False), "there is no record")
+        self.assertEqual(self.attempt("echo epoch >> race.jsonl"), (0, True))
+        self.assertEqual(self.attempt("exit 2"), (2, False))
+        self.assertEqual(self.attempt("exit 101"), (101, False))
+        # The race that is over is shown again, and one that ends early has added to its record.
+        for race in ("exit 0", "exit 1", "exit 3", "echo epoch >> race.jsonl; exit 2"):
+            self.assertEqual(self.attempt(race), (0, True), race)
+        self.assertEqual(self.attempt("exit 130"), (130, True))
+
+
 class Publish(Folder):
     """Comment, check and note, with a record that comes with the repository."""
 
