@@ -142,6 +142,17 @@ class Script(Folder):
             self.assertEqual(self.attempt(race), (0, True), race)
         self.assertEqual(self.attempt("exit 130"), (130, True))
 
+    def test_a_refused_attempt_uploads_no_record_of_an_earlier_one(self):
+        self.attempt("exit 2")
+        kept = os.path.join(self.folder, "temp", "deadheat", "deadheat", "race.jsonl")
+        os.makedirs(os.path.dirname(kept))
+        with open(kept, "w", encoding="utf-8") as file:
+            file.write("an earlier race\n")
+        variables = environment(GITHUB_RUN_ATTEMPT="1", GITHUB_WORKSPACE=self.folder, RUNNER_TEMP=os.path.join(self.folder, "temp"))
+        job = actions.Job(self.folder, {"deadheat": os.path.join(self.folder, "deadheat")}, variables, {"actions/upload-artifact": self.fail})
+        self.assertFalse(job.run(os.path.join(KIT, "action.yml")))
+        self.assertEqual(job.outputs["race"], {"conclusion": "failure", "refused": "yes"}, job.log)
+
 
 class Publish(Folder):
     """Comment, check and note, with a record that comes with the repository."""
