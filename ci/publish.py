@@ -36,6 +36,12 @@ class Problem(Exception):
     """What went wrong, and what to do."""
 
 
+def tamed(text):
+    """A message for the log that may hold text of an artifact. GitHub's runner takes `::command` at the begin of a line for a command, and `##[command]`
+    anywhere in a line, so neither is left."""
+    return text.replace("\r", " ").replace("\n", "\n  ").replace("::", ": :").replace("##[", "## [")
+
+
 class SameHostToken(urllib.request.HTTPRedirectHandler):
     """Follows redirects, and gives the token to no other host: downloads are redirected to a storage that refuses it."""
 
@@ -221,7 +227,7 @@ def github_publish(asked):
         "output": {"title": conclusion["title"], "summary": summary},
     }
     api.call("POST", f"{repository}/check-runs", check)
-    print(f"check {asked.name} of {run['head_sha']}: {conclusion['conclusion']}: {conclusion['reason']}")
+    print(tamed(f"check {asked.name} of {run['head_sha']}: {conclusion['conclusion']}: {conclusion['reason']}"))
     number = pull_request(api, repository, run)
     if number is None:
         print("no open pull request has this commit as its head: there is no comment")
@@ -293,8 +299,7 @@ def main(arguments):
     try:
         asked.run(asked)
     except Problem as problem:
-        # A message for the log. It may hold text of an artifact, so no line of it may begin with a command of the runner.
-        print("deadheat: " + str(problem).replace("\r", " ").replace("\n", "\n  ").replace("::", ": :"), file=sys.stderr)
+        print(tamed(f"deadheat: {problem}"), file=sys.stderr)
         return 2
     return 0
 

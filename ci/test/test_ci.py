@@ -2,6 +2,7 @@
 
   python3 -m unittest discover -s ci/test      after `cargo build -p deadheat -p deadheat-testkit`; it needs python3-yaml, git and bash
 """
+import contextlib
 import glob
 import gzip
 import io
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import zipfile
 
 import yaml
@@ -20,8 +22,9 @@ import yaml
 HERE = os.path.dirname(os.path.abspath(__file__))
 KIT = os.path.dirname(HERE)
 ROOT = os.path.dirname(KIT)
-sys.path[:0] = [HERE]
+sys.path[:0] = [HERE, KIT]
 import actions
+import publish
 from standin import StandIn, packed, shaped
 
 TARGET = os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target")
@@ -152,6 +155,37 @@ class Script(Folder):
         job = actions.Job(self.folder, {"deadheat": os.path.join(self.folder, "deadheat")}, variables, {"actions/upload-artifact": self.fail})
         self.assertFalse(job.run(os.path.join(KIT, "action.yml")))
         self.assertEqual(job.outputs["race"], {"conclusion": "failure", "refused": "yes"}, job.log)
+
+
+class Log(unittest.TestCase):
+    """What the log of a job may contain."""
+
+    def test_no_text_of_an_artifact_is_a_command_of_the_runner(self):
+        said = "##[error]x ###[set-env name=A]b\r\n::add-mask::y\r::warning::z"
+        for text in (publish.tamed(said), self.printed(publish.Problem(said)), self.printed(None, reason=said)):
+            self.assertNotIn("##[", text)
+            self.assertFalse(re.search(r"(^|[\r\n])\s*::", text), text)
+            self.assertIn("## [error]x", text)
+
+    def printed(self, problem, **conclusion):
+        """What `github` prints if reading the record fails, or if it leads to this conclusion."""
+        def reported(_):
+            if problem:
+                raise problem
+            return "comment\n", {"conclusion": "neutral", "title": "t", **conclusion}
+
+        run = {"id": RUN, "run_attempt": 1, "html_url": "u", "head_sha": "0", "event": "push"}
+        artifacts = {1: {"id": 1}}
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as event:
+            json.dump({"workflow_run": run}, event)
+            event.flush()
+            with unittest.mock.patch.multiple(
+                publish, github=lambda: (unittest.mock.Mock(), ""), artifacts=lambda *_: artifacts, record_of=lambda *_: b"", reported=reported
+            ), unittest.mock.patch.dict(os.environ, GITHUB_EVENT_PATH=event.name):
+                out = io.StringIO()
+                with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+                    publish.main(["github"])
+        return out.getvalue()
 
 
 class Publish(Folder):
