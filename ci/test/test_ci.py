@@ -109,16 +109,67 @@ class Files(unittest.TestCase):
     def test_the_key_of_the_cache_follows_the_source(self):
         key = lambda root: subprocess.run([os.path.join(root, "ci", "install.sh"), "--key"], check=True, stdout=subprocess.PIPE).stdout
         with tempfile.TemporaryDirectory() as copy:
-            os.makedirs(os.path.join(copy, "ci"))
-            shutil.copy(os.path.join(KIT, "install.sh"), os.path.join(copy, "ci"))
-            for name in ("Cargo.toml", "Cargo.lock", "rust-toolchain.toml"):
-                shutil.copy(os.path.join(ROOT, name), copy)
-            os.makedirs(os.path.join(copy, "crates"))
+            copied(copy)
             before = key(copy)
             self.assertRegex(before, rb"^[0-9a-f]{15,16}\n$")
             with open(os.path.join(copy, "crates", "a.rs"), "w") as file:
                 file.write("x")
             self.assertNotEqual(key(copy), before)
+
+    def test_the_cache_holds_only_the_program_of_its_key(self):
+        for path in ("action.yml", "comment/action.yml"):
+            [cache] = [step["with"] for step in actions.load(os.path.join(KIT, path))["runs"]["steps"] if "cache@" in step.get("uses", "")]
+            for value in (cache["path"], cache["key"]):
+                self.assertTrue(value.endswith("${{ steps.begin.outputs.key }}"), value)
+
+
+def copied(folder):
+    """Copies what the key of the cache needs to a folder."""
+    os.makedirs(os.path.join(folder, "ci"))
+    shutil.copy(os.path.join(KIT, "install.sh"), os.path.join(folder, "ci"))
+    for name in ("Cargo.toml", "Cargo.lock", "rust-toolchain.toml"):
+        shutil.copy(os.path.join(ROOT, name), folder)
+    os.makedirs(os.path.join(folder, "crates"))
+
+
+class Install(Folder):
+    """Which program install.sh uses, with stand-ins for cargo and for the C library's version."""
+
+    def program(self, name, text):
+        path = os.path.join(self.folder, "bin", name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n{text}\n")
+        os.chmod(path, 0o755)
+
+    def install(self):
+        """The path of the program, and how often one was built so far."""
+        variables = environment()
+        variables["PATH"] = os.path.join(self.folder, "bin") + ":" + variables["PATH"]
+        script = [os.path.join(self.folder, "source", "ci", "install.sh"), os.path.join(self.folder, "cache")]
+        done = subprocess.run(script, env=variables, check=True, stdout=subprocess.PIPE)
+        with open(os.path.join(self.folder, "built"), encoding="utf-8") as file:
+            return done.stdout.decode().strip(), len(file.readlines())
+
+    def test_a_program_is_built_for_each_source_and_c_library_and_if_it_does_not_run(self):
+        copied(os.path.join(self.folder, "source"))
+        build = 'for root; do :; done; mkdir -p "$root/bin"; echo "#!/bin/sh" > "$root/bin/deadheat"; chmod +x "$root/bin/deadheat"'
+        self.program("cargo", f"{build}; echo built >> {self.folder}/built")
+        self.program("getconf", "echo glibc 2.39")
+        first = self.install()
+        self.assertTrue(os.access(first[0], os.X_OK), first)
+        self.assertEqual(first[1], 1)
+        self.assertEqual(self.install(), first)
+        with open(first[0], "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\nexit 1\n")
+        self.assertEqual(self.install(), (first[0], 2))
+        self.program("getconf", "echo glibc 2.35")
+        second = self.install()
+        self.assertEqual((second[0] != first[0], second[1]), (True, 3))
+        with open(os.path.join(self.folder, "source", "crates", "a.rs"), "w", encoding="utf-8") as file:
+            file.write("x")
+        third = self.install()
+        self.assertEqual((third[0] not in (first[0], second[0]), third[1]), (True, 4))
 
 
 class Script(Folder):
