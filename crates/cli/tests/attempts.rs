@@ -63,6 +63,30 @@ fn on_another_machine_a_new_race_has_the_alpha_that_is_left() {
     kit.assert_nothing_left();
 }
 
+/// Load hosts may be back at the next attempt: until then, the record stays where it is, also if a new race has to begin.
+#[test]
+fn a_load_host_that_cannot_be_reached_leaves_the_record_alone() {
+    let (kit, _turn) = (kit(), turn());
+    std::fs::create_dir(kit.path().join("r")).unwrap();
+    attempt(&kit).args(["--pause-after", "1ms"]).run();
+    for machine in ["here", "elsewhere"] {
+        change(&kit, "r/race.jsonl", |header| {
+            let from = serde_json::json!({"hosts": ["ssh://a"], "server_address": "127.0.0.1"});
+            header["plan"]["load_from"] = from;
+            if machine == "elsewhere" {
+                header["machine"]["cpu_model"] = "Other CPU".into();
+            }
+        });
+        let before = kit.read("r/race.jsonl");
+        let second = attempt(&kit).args(["--load-host", "ssh://a", "--server-address", "127.0.0.1"]);
+        let second = second.env("DEADHEAT_SSH", kit.path().join("no-ssh")).run();
+        second.assert_status(2).assert_stderr_has("reaching a by ssh").assert_stderr_has("no-ssh");
+        assert_eq!(kit.read("r/race.jsonl"), before, "{machine}: {second}");
+        assert!(!kit.path().join("r/race-1.jsonl").exists(), "{machine}: {second}");
+    }
+    kit.assert_nothing_left();
+}
+
 #[test]
 fn a_race_that_is_over_is_shown_again_and_never_raced_again() {
     let (kit, _turn) = (kit(), turn());

@@ -21,6 +21,9 @@ pub(crate) enum Failure {
     /// A load host was lost before anything was measured.
     #[error(transparent)]
     HostLost(UsageError),
+    /// Load hosts cannot be reached, or networks cannot be made. A race that needs them can go on when that works again.
+    #[error(transparent)]
+    NotNow(UsageError),
     /// The study cannot be read.
     #[error(transparent)]
     Study(#[from] StudyError),
@@ -67,6 +70,14 @@ impl Failure {
             _ if self.is_interruption() => 130,
             Self::HostLost(_) => 3,
             _ => 2,
+        }
+    }
+
+    /// What a failure to reach load hosts, or to make networks, is to a race that goes on.
+    pub(crate) fn for_now(self) -> Self {
+        match self {
+            Self::Usage(error) => Self::NotNow(error),
+            other => other,
         }
     }
 

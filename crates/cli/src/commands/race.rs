@@ -347,6 +347,7 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
     resolved.findings.iter().filter(|one| one.code == plan::LEFT_OUT).for_each(|finding| {
         console.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
     });
+    let mut begins_again = None;
     if let Some(path) = flags.attempt.as_deref().filter(|path| path.exists()) {
         // Nothing is added to the record of a contender that was built before and is not there now.
         if let Some((_, error)) = prepared.unbuilt.pop() {
@@ -354,7 +355,10 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
         }
         match attempted(path, &resolved.plan, flags, console, host, &mut checkouts)? {
             Attempt::GoesOn(stage) => return Ok(*stage),
-            Attempt::BeginsAgain { alpha } => resolved.plan.method.alpha = alpha,
+            Attempt::BeginsAgain { alpha, why } => {
+                resolved.plan.method.alpha = alpha;
+                begins_again = Some(why);
+            }
         }
     }
     let chosen = flags.attempt.as_ref().or(flags.record.as_ref());
@@ -366,6 +370,10 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
         resolved.findings.extend(plan::lengthen_slices(&mut resolved.plan, elsewhere.order_cost()));
     }
     let networks = networks(&resolved.plan, host)?;
+    if let Some(why) = begins_again {
+        // Only now: without the new race, the old record stays where the next attempt finds it.
+        move_aside(&path, &why, resolved.plan.method.alpha, console)?;
+    }
     let journal = create(path, chosen.is_some())?;
     let mut stage = begin(resolved.plan, journal, files, interrupt, host, (elsewhere, networks, checkouts))?;
     let skipped = |finding: &Finding| finding.code == "skipped";
@@ -427,10 +435,12 @@ fn refused(error: LinkError) -> Failure {
 enum Attempt {
     /// It continues, or it is over and is shown again.
     GoesOn(Box<Stage>),
-    /// A new race takes its place, with this error rate. The old record has moved aside.
+    /// A new race takes its place, with this error rate. The old record has yet to move aside.
     BeginsAgain {
         /// What the earlier attempts left of alpha.
         alpha: f64,
+        /// Why the race does not go on.
+        why: String,
     },
 }
 
@@ -470,6 +480,11 @@ fn attempted(
             (alpha, format!("{shown}: the race ended without a result that counts"))
         }
     };
+    Ok(Attempt::BeginsAgain { alpha, why })
+}
+
+/// Moves the record of an earlier attempt aside, for a new race with this error rate.
+fn move_aside(path: &Path, why: &str, alpha: f64, console: &Console) -> Result<(), Failure> {
     let aside = aside(path);
     std::fs::rename(path, &aside).map_err(|source| Failure::File {
         path: aside.clone(),
@@ -480,7 +495,7 @@ fn attempted(
         "note: {why}; a new race begins with the alpha that is left, {alpha:.4}; the old record is now {}",
         aside.display()
     )));
-    Ok(Attempt::BeginsAgain { alpha })
+    Ok(())
 }
 
 /// Checks that a record is of the race that this command line describes.
@@ -603,9 +618,12 @@ fn resumed(
     as_begun(path, &record, console, host)?;
     let files = if is_over(&record) { ProbeFiles::default() } else { probe_files(&record.plan)? };
     let interrupt = Interrupt::listen()?;
-    let elsewhere =
-        if is_over(&record) { None } else { reach(record.plan.load_from.as_ref(), &interrupt, console)? };
-    let networks = if is_over(&record) { None } else { networks(&record.plan, host)? };
+    let (elsewhere, networks) = if is_over(&record) {
+        (None, None)
+    } else {
+        let elsewhere = reach(record.plan.load_from.as_ref(), &interrupt, console);
+        (elsewhere.map_err(Failure::for_now)?, networks(&record.plan, host).map_err(Failure::for_now)?)
+    };
     let checkouts = checkouts_of(path, &record, console, held)?;
     let mut journal = if is_journal(path) {
         let journal = Journal::resume(path)?;
