@@ -41,6 +41,17 @@ pub(crate) fn capture(
     if missing.is_empty() { Ok(captured) } else { Err(missing) }
 }
 
+/// The names and values that an answer with a decoded body contains, right or wrong.
+pub(crate) fn values_in(
+    captures: &BTreeMap<String, Capture>,
+    answer: &Answer,
+) -> impl Iterator<Item = (String, String)> {
+    captures.iter().filter_map(move |(name, from)| {
+        let value = value(from, answer).filter(|value| !value.is_empty())?;
+        Some((name.clone(), value))
+    })
+}
+
 fn value(from: &Capture, answer: &Answer) -> Option<String> {
     match from {
         Capture::Json(path) => {

@@ -16,7 +16,7 @@ use deadheat_load::{
 use deadheat_record::{BodyRule, Capture, Difference, Finding, Probe, Rows, StatusRule};
 
 use crate::ask::{NoAnswer, Question};
-use crate::capture::{Captured, capture, hidden};
+use crate::capture::{Captured, capture, hidden, values_in};
 use crate::compare::{BodyDifference, BodyRules, BodyRulesError};
 use crate::encoding;
 pub use crate::question::QuestionError;
@@ -197,6 +197,8 @@ pub(crate) struct Parity {
     pub encodings: BTreeMap<(String, String), String>,
     /// The values that each contender's answers contained, by contender.
     pub captured: BTreeMap<String, Captured>,
+    /// Names and values that any answer contained where a value is captured, also a wrong answer. Nothing that is written contains them.
+    pub seen: BTreeSet<(String, String)>,
 }
 
 type Answers = Vec<Result<Answer, NoAnswer>>;
@@ -222,6 +224,8 @@ struct Asking<'a, 's> {
     asked: Vec<ProbeTarget<'a>>,
     timeout: Duration,
     ask: &'s AskAll<'s>,
+    /// What becomes [`Parity::seen`].
+    seen: BTreeSet<(String, String)>,
 }
 
 impl Contract {
@@ -301,11 +305,14 @@ impl Contract {
             decode(&mut decoded);
             decoded
         });
-        let found = wrong_by_contract(probe, rules, decoded.as_ref().unwrap_or(answer));
+        let answer = decoded.as_ref().unwrap_or(answer);
+        let found = wrong_by_contract(probe, rules, answer);
         let first = found.first()?;
         let more = if found.len() > 1 { format!(" (and {} more)", found.len() - 1) } else { String::new() };
         let (path, got, expected) = (&first.path, &first.got, &first.expected);
-        Some(format!("its answer to {} has {path} {got} instead of {expected}{more}", probe.name))
+        let wrong = format!("its answer to {} has {path} {got} instead of {expected}{more}", probe.name);
+        let values: Captured = values_in(&probe.capture, answer).collect();
+        Some(hidden(&wrong, &values))
     }
 
     /// Sends every probe to every contender and lists all differences. Takes the values that later probes need from the answers. Returns none
@@ -320,7 +327,8 @@ impl Contract {
         ask: &AskAll<'_>,
     ) -> Result<Option<Parity>, QuestionError> {
         let mut parity = Parity::default();
-        let mut circle = Asking { asked: contenders.to_vec(), timeout: self.timeout, ask };
+        let (asked, timeout) = (contenders.to_vec(), self.timeout);
+        let mut circle = Asking { asked, timeout, ask, seen: BTreeSet::new() };
         for one in &self.asked {
             let (probe, rules) = (&one.probe, &one.rules);
             let questions = self.questions(one, &mut circle, &mut parity, when)?;
@@ -336,8 +344,9 @@ impl Contract {
                 parity.learn(probe, round);
             }
         }
-        let found = std::mem::take(&mut parity.differences);
-        Ok(Some(Parity { differences: parity.hidden(found), ..parity }))
+        parity.seen = circle.seen;
+        parity.differences = without_values(parity.differences, &parity.seen);
+        Ok(Some(parity))
     }
 
     /// The request of a probe for each contender. A contender whose captured values cannot be part of it receives no more probes.
@@ -460,7 +469,7 @@ impl Contract {
         samples: &[Sample],
         parity: &Parity,
     ) -> Vec<Difference> {
-        let mut found: Vec<Difference> = Vec::new();
+        let (mut found, mut seen): (Vec<Difference>, _) = (Vec::new(), parity.seen.clone());
         for sample in samples.iter().filter(|sample| !sample.truncated) {
             let Some(name) = probes.get(sample.request as usize) else { continue };
             let Some((probe, rules)) = self.known_as(name) else { continue };
@@ -479,6 +488,9 @@ impl Contract {
                 Some([known, ..]) => rules.between(known, &body),
             };
             here.extend(rules.against_contract(&body));
+            let headers = Vec::new();
+            let answer = Answer { status: sample.status, headers, body: body.into_owned(), keep_alive: true };
+            seen.extend(values_in(&probe.capture, &answer));
             for one in here {
                 let difference =
                     named(contender, probe, &one, "its own answer before the load", "under load");
@@ -488,7 +500,7 @@ impl Contract {
                 }
             }
         }
-        parity.hidden(found)
+        without_values(found, &seen)
     }
 }
 
@@ -507,6 +519,8 @@ impl<'a> Asking<'a, '_> {
         let tries = if rules.has_agreeing() { TRIES } else { 1 };
         for _ in 0..tries {
             round = self.ask(questions)?;
+            let answers = round.answers.iter().flatten();
+            self.seen.extend(answers.flat_map(|answer| values_in(&probe.capture, answer)));
             let found = differences(probe, rules, &round.asked, &round.answers, when);
             let mut still = lasting.unwrap_or_else(|| found.clone());
             // A contender that receives no more probes keeps its earlier differences.
@@ -593,16 +607,6 @@ impl Parity {
         Some(table::DIFFERENT_ENCODINGS.warning(By::Race, message))
     }
 
-    /// The same differences without the values that were captured: reports and records do not contain them.
-    fn hidden(&self, mut differences: Vec<Difference>) -> Vec<Difference> {
-        for difference in &mut differences {
-            for text in [&mut difference.expected, &mut difference.got] {
-                *text = hidden(text, self.captured.values().flatten());
-            }
-        }
-        differences
-    }
-
     /// Adds differences at places that are not listed yet.
     fn add(&mut self, found: Vec<Difference>) {
         for one in found {
@@ -648,6 +652,16 @@ impl Parity {
         };
         Expectation { status, body }
     }
+}
+
+/// The same differences without these values: reports and records do not contain them.
+fn without_values(mut differences: Vec<Difference>, seen: &BTreeSet<(String, String)>) -> Vec<Difference> {
+    for difference in &mut differences {
+        for text in [&mut difference.expected, &mut difference.got] {
+            *text = hidden(text, seen.iter().map(|(name, value)| (name, value)));
+        }
+    }
+    differences
 }
 
 /// Decodes an answer's body. Returns the body as it was sent, if it was encoded.

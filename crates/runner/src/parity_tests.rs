@@ -420,6 +420,41 @@ fn captured_values_are_compared_by_no_one_and_shown_to_no_one() {
     assert!(sent[0].bytes.starts_with(b"GET /bbbb-2222-hidden HTTP/1.1\r\n"));
 }
 
+/// A wrong answer leads to no captured value, and what is written about it contains none either.
+#[test]
+fn values_of_wrong_answers_are_shown_to_no_one() {
+    let body = |value: &str| format!(r#"{{"token":"{value}","again":"{value}"}}"#);
+    let capture = BTreeMap::from([("token".to_owned(), Capture::Json("$.token".into()))]);
+    let free = || Probe { headers: BTreeMap::new(), agree_headers: vec![], under_load: false, ..probe(&[]) };
+    let login = Probe { name: "login".into(), capture, ..free() };
+    let contract =
+        Contract::new(std::slice::from_ref(&login), &ProbeFiles::default(), Duration::from_secs(20)).unwrap();
+    let good = server(|_| Some(r#"{"token":"aaaa-1111-secret"}"#.into()));
+    let servers = [("a", good), ("b", server(move |_| Some(body("bbbb-2222-hidden"))))];
+    let asked: Vec<ProbeTarget<'_>> =
+        servers.iter().map(|(name, address)| ProbeTarget { name, address }).collect();
+    let parity =
+        contract.check(&asked, "before", &|all, patience| crate::ask::ask_all(all, patience, &|| false));
+    let parity = parity.unwrap().unwrap();
+    let [found] = &parity.differences[..] else { panic!("{:?}", parity.differences) };
+    assert_eq!((found.contender.as_str(), found.path.as_str()), ("b", "$.again"));
+    assert!(found.got.contains("{token}") && !found.got.contains("2222"), "{found:?}");
+    assert!(!parity.captured.contains_key("b"));
+
+    let body = body("cccc-3333-hidden").into_bytes();
+    let sample = Sample { request: 0, status: 200, body: body.clone(), truncated: false };
+    let found = contract.check_samples("a", &["login".into()], &[sample], &parity);
+    let [found] = &found[..] else { panic!("{found:?}") };
+    assert!(found.got.contains("{token}") && !found.got.contains("3333"), "{found:?}");
+
+    let rules = probe(&[("$.again", "x".into())]).body;
+    let first = [Probe { body: rules, ..login }];
+    let contract = Contract::new(&first, &ProbeFiles::default(), Duration::ZERO).unwrap();
+    let answer = Answer { status: 200, headers: vec![], body, keep_alive: true };
+    let wrong = contract.wrong_at_first(&answer).unwrap();
+    assert!(wrong.contains("{token}") && !wrong.contains("3333"), "{wrong}");
+}
+
 #[test]
 fn a_value_that_cannot_be_sent_puts_its_contender_out_alone() {
     let login = |token: &'static str| server(move |_| Some(format!("{{\"token\":\"{token}\"}}")));
