@@ -22,6 +22,7 @@ use deadheat_study::draft::{
 };
 use deadheat_study::file::{self as study, shown};
 use deadheat_study::plan::{Places, Purpose, Setting, Topology, fresh_seed, resolve};
+use deadheat_study::traffic::is_credential;
 
 use super::Failure;
 use super::race::tell_leftovers;
@@ -486,7 +487,7 @@ fn notes(draft: &Draft, console: &Console) {
             note(format!("the body of {title} changes and is not JSON, so contenders need not agree in it"));
         }
         for (name, _) in &probe.request.headers {
-            if ["authorization", "cookie", "x-api-key"].contains(&name.to_ascii_lowercase().as_str()) {
+            if is_credential(name) {
                 note(format!(
                     "the file contains the value of the header `{}`; do not publish it",
                     shown(name)

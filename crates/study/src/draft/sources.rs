@@ -2,7 +2,7 @@
 //!
 //! Owns: which kind a file is, and which of its requests a draft takes. Must not know: how these kinds are read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use deadheat_record::{LogFormat, LogReading};
@@ -10,11 +10,11 @@ use deadheat_record::{LogFormat, LogReading};
 use super::contract::grouped;
 use super::openapi::{OpenApiError, described};
 use super::{DraftRequest, LeftOut, MOST_WEIGHT};
-use crate::traffic::{RecordedTraffic, TrafficError, read, recognise};
+use crate::traffic::{RecordedTraffic, TrafficError, is_credential, read, recognise};
 
 /// The most requests that are taken from a log or a HAR file: the most frequent ones.
 const MOST_FREQUENT: usize = 10;
-/// Headers of a HAR file that may change an answer. Those that begin with `x-` are taken too.
+/// Headers of a HAR file that may change an answer. Those that begin with `x-` are taken too, unless they may hold credentials.
 const HEADERS: [&str; 3] = ["accept", "accept-encoding", "accept-language"];
 
 /// The requests of a file.
@@ -76,7 +76,8 @@ pub fn requests_of(path: &Path, content: &[u8]) -> Result<Found, SourceError> {
         let found = described(text)?;
         return if found.requests.is_empty() { Err(SourceError::Nothing(found.left_out)) } else { Ok(found) };
     };
-    let reading = LogReading { format: Some(format), ..LogReading::default() };
+    // With credentials, so that the draft says which headers it leaves out.
+    let reading = LogReading { format: Some(format), credentials: true, ..LogReading::default() };
     Ok(frequent(&read(content, &reading)?, &name))
 }
 
@@ -108,14 +109,19 @@ fn frequent(traffic: &RecordedTraffic, name: &str) -> Found {
     let counts = recording.counts();
     let mut known: Vec<(DraftRequest, u64)> = Vec::new();
     let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut private: BTreeSet<String> = BTreeSet::new();
     for (request, count) in recording.requests.iter().zip(&counts) {
         let place = *places.entry((request.method.as_str(), request.target.as_str())).or_insert(known.len());
         if place == known.len() {
-            let kept = |(header, _): &&(String, String)| {
-                let header = header.to_ascii_lowercase();
-                HEADERS.contains(&header.as_str()) || header.starts_with("x-")
-            };
-            let headers = request.headers.iter().filter(kept).cloned().collect();
+            let mut headers = Vec::new();
+            for (header, value) in &request.headers {
+                let lower = header.to_ascii_lowercase();
+                if lower.starts_with("x-") && is_credential(&lower) {
+                    private.insert(lower);
+                } else if HEADERS.contains(&lower.as_str()) || lower.starts_with("x-") {
+                    headers.push((header.clone(), value.clone()));
+                }
+            }
             let draft = DraftRequest {
                 method: request.method.clone(),
                 headers,
@@ -163,6 +169,12 @@ fn frequent(traffic: &RecordedTraffic, name: &str) -> Found {
             .collect();
         let what = lines(traffic.contents.broken, name);
         left_out.push(LeftOut { what, why: format!("they cannot be read; {}", each.join("; ")) });
+    }
+    if !private.is_empty() {
+        let headers: Vec<String> = private.into_iter().collect();
+        let what = format!("{} in {name}", headers.join(", "));
+        let why = "headers that may hold credentials; give what the service needs with -H".into();
+        left_out.push(LeftOut { what, why });
     }
     Found { requests, left_out }
 }
@@ -226,6 +238,20 @@ mod tests {
         assert_eq!((found.requests[0].path.as_str(), found.requests[0].headers.len()), ("/a?b=c", 1));
         let reasons: Vec<&str> = found.left_out.iter().map(|one| one.why.as_str()).collect();
         assert_eq!(reasons, ["a websocket", "failed when it was recorded"]);
+    }
+
+    #[test]
+    fn headers_that_may_hold_credentials_are_left_out_by_name() {
+        let headers = ["Accept", "Cookie", "X-Auth-Token", "X-Tenant", "x-csrf-token", "X-Amz-Security-Token"];
+        let pairs = headers.map(|name| serde_json::json!({"name": name, "value": format!("value of {name}")}));
+        let request = serde_json::json!({"method": "GET", "url": "http://h.test/a", "headers": pairs});
+        let entry = serde_json::json!({"request": request, "response": {"status": 200}});
+        let har = serde_json::json!({"log": {"entries": [entry]}}).to_string();
+        let found = requests_of(Path::new("session.har"), har.as_bytes()).unwrap();
+        let taken: Vec<&str> = found.requests[0].headers.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(taken, ["Accept", "X-Tenant"]);
+        let [left_out] = &found.left_out[..] else { panic!("{:?}", found.left_out) };
+        assert_eq!(left_out.what, "x-amz-security-token, x-auth-token, x-csrf-token in session.har");
     }
 
     #[test]

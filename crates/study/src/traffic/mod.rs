@@ -27,6 +27,8 @@ use gather::Gathering;
 pub const SAFE_METHODS: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
 /// The meanings that a field of a log can have.
 pub const FIELDS: [&str; 8] = ["request", "method", "path", "query", "status", "time", "host", "body"];
+/// Parts of the names of headers that may say who a user is, or prove it.
+const CREDENTIALS: [&str; 7] = ["cookie", "auth", "token", "key", "secret", "session", "csrf"];
 /// How many broken lines are kept to be shown.
 const SHOWN: usize = 3;
 /// A larger share of broken lines, in per cent, means that the file has another format.
@@ -37,6 +39,12 @@ const LONGEST_LINE: usize = 1 << 20;
 const MOST_REQUESTS: usize = 50_000_000;
 /// The most different requests of a file. Each contender keeps a copy of them.
 const MOST_DISTINCT: usize = 1 << 20;
+
+/// Whether the header of this name may hold credentials.
+pub fn is_credential(header: &str) -> bool {
+    let header = header.to_ascii_lowercase();
+    CREDENTIALS.iter().any(|part| header.contains(*part))
+}
 
 /// The requests of a file, and what was left out.
 #[derive(Debug, Clone, PartialEq)]

@@ -342,6 +342,20 @@ fn har_files_are_read_with_bodies_and_headers_and_without_credentials() {
 }
 
 #[test]
+fn headers_that_may_hold_credentials_are_known_by_their_names() {
+    let private = ["Authorization", "proxy-authorization", "cookie2", "X-Amz-Security-Token", "X-CSRF-Token"];
+    for name in private.into_iter().chain(["x-api-key", "X-Session-Id", "X-Client-Secret"]) {
+        assert!(is_credential(name), "{name}");
+        let har = HAR.replace("\"name\": \"Cookie\"", &format!("\"name\": \"{name}\""));
+        let headers = plain(&har).recording.requests[0].headers.clone();
+        assert_eq!(headers, [("accept".to_owned(), "text/html".to_owned())], "{name}");
+    }
+    for name in ["accept", "accept-language", "user-agent", "x-requested-with", "X-Tenant", "x-forwarded-for"] {
+        assert!(!is_credential(name), "{name}");
+    }
+}
+
+#[test]
 fn a_har_file_that_is_none_is_refused() {
     let har = || LogReading { format: Some(LogFormat::Har), ..LogReading::default() };
     for (text, part) in [
