@@ -57,8 +57,14 @@ const TOOLS: [&str; 14] = [
 pub(super) struct Key(String);
 
 impl Key {
-    /// The key of a commit that is built with this command in this folder and environment, with these tools.
-    pub(super) fn of(commit: &str, folder: &Path, build: Option<&str>, env: &BTreeMap<&str, &str>) -> Self {
+    /// The key of a commit that is built with this command in this folder and environment, from the dataset with this key, with these tools.
+    pub(super) fn of(
+        commit: &str,
+        folder: &Path,
+        build: Option<&str>,
+        env: &BTreeMap<&str, &str>,
+        dataset: Option<&str>,
+    ) -> Self {
         let mut digest = Sha256::new();
         for part in
             [commit.as_bytes(), folder.as_os_str().as_encoded_bytes(), build.unwrap_or_default().as_bytes()]
@@ -71,7 +77,7 @@ impl Key {
             digest.update(tool.as_encoded_bytes());
             digest.update([0]);
         }
-        for text in env.iter().flat_map(|(name, value)| [name, value]) {
+        for text in env.iter().flat_map(|(name, value)| [*name, *value]).chain(dataset) {
             digest.update(text.as_bytes());
             digest.update([0]);
         }

@@ -20,7 +20,7 @@ use toml::Spanned;
 use crate::choices::READ_PORT;
 use crate::file::{Contender, NeedKind, Study, one_of, shown};
 use crate::plan::Places;
-use crate::prepare::Progress;
+use crate::prepare::{Progress, dataset_key};
 
 use checkouts::Key;
 pub use checkouts::{Checkouts, remove_leftovers};
@@ -350,7 +350,13 @@ fn in_revision(
         repository: repository.top().to_owned(),
     })?;
     let build = contender.build.as_ref().map(|command| command.get_ref().as_str());
-    let key = Key::of(&side.commit, &inside, build, &plain(&contender.env));
+    let env = plain(&contender.env);
+    let reads = |text: &str| text.contains("{dataset}") || text.contains("DATASET");
+    let is_read = build.into_iter().chain(env.values().copied()).any(reads);
+    let dataset = study.dataset.as_ref().filter(|_| is_read);
+    // If its inputs cannot be read, the dataset cannot be made, and that error is the one to show.
+    let dataset = dataset.map(|one| dataset_key(one).unwrap_or_default());
+    let key = Key::of(&side.commit, &inside, build, &env, dataset.as_deref());
     let made = checkouts.make(repository, &side, &key, build.is_some())?;
     let tree = made.path.join("tree");
     if !tree.join(&inside).is_dir() {

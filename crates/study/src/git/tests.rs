@@ -194,6 +194,30 @@ fn a_build_is_kept_for_the_next_race_and_old_ones_go() {
 }
 
 #[test]
+fn a_build_that_reads_the_dataset_is_made_again_when_the_dataset_changes() {
+    let fixture = Fixture::new();
+    let dataset = "[dataset]\ncommand = \"cp seed {output}\"\ninputs = [\"seed\"]\noutput = \"data\"\n";
+    let study = |build: &str| format!("{}\n{dataset}", STUDY.replace("./make", build));
+    fixture.write("services/api/seed", "1");
+    fixture.write("services/api/app/serve", "two");
+    fixture.commit("two");
+    let builds = || {
+        let (study, checkouts) = fixture.race("HEAD~1..HEAD").unwrap();
+        for one in &study.contenders {
+            checkouts.keep(&one.revision.as_ref().unwrap().checkout).unwrap();
+        }
+        study.contenders.iter().filter(|one| one.build.is_some()).count()
+    };
+    for (build, again) in [("./make", 0), ("./make {dataset}", 2), ("./make $DATASET", 2)] {
+        fixture.write("services/api/study.toml", &study(build));
+        fixture.write("services/api/seed", "1");
+        assert_eq!((builds(), builds()), (2, 0), "{build}");
+        fixture.write("services/api/seed", "2");
+        assert_eq!((builds(), builds()), (again, 0), "{build}");
+    }
+}
+
+#[test]
 fn what_a_killed_race_left_is_named_and_removed() {
     let fixture = Fixture::new();
     fixture.write("services/api/app/serve", "two");

@@ -85,7 +85,7 @@ fn run(
 }
 
 /// A digest of what the dataset depends on: its command and the contents of its inputs.
-fn key(dataset: &Dataset) -> Result<String, PrepareError> {
+pub(crate) fn key(dataset: &Dataset) -> Result<String, PrepareError> {
     let mut digest = Sha256::new();
     digest.update(dataset.command.get_ref());
     for path in &dataset.inputs {

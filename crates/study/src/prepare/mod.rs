@@ -23,6 +23,7 @@ use thiserror::Error;
 
 use crate::file::Study;
 
+pub(crate) use dataset::key as dataset_key;
 pub use needs::{Skipped, missing, unmet};
 pub use version::Changed;
 
