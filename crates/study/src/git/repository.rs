@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::SystemTime;
 
 use deadheat_host::command::GIT_VARIABLES;
 
@@ -102,6 +103,9 @@ impl Repository {
     ) -> Result<Option<String>, GitError> {
         self.refuse_changed_submodules()?;
         super::make_folder(objects)?;
+        // Objects are kept as long as they are used, and git does not touch the folder for objects that it has already.
+        let now = fs::File::open(objects).and_then(|folder| folder.set_modified(SystemTime::now()));
+        now.map_err(io_at(objects))?;
         let index = objects.with_file_name(format!("index-{}", std::process::id()));
         let made = self.snapshot_by(head, objects, &index, study);
         let _ = fs::remove_file(&index);

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use super::*;
 use crate::file;
@@ -149,6 +150,24 @@ fn the_working_tree_is_raced_as_it_is_and_left_alone() {
     assert_eq!(fs::read_to_string(head.folder.join("serve")).unwrap(), "changed");
     assert_eq!(fs::read_to_string(study.contenders[0].folder.join("serve")).unwrap(), "one");
     assert_eq!((fixture.git(&["status", "--porcelain"]), fixture.git(&["count-objects"])), before);
+}
+
+#[test]
+fn objects_of_uncommitted_changes_are_as_old_as_their_last_use() {
+    let fixture = Fixture::new();
+    fixture.write("services/api/app/serve", "changed");
+    let objects = fixture.race("main").unwrap().1.objects();
+    let age = || fs::metadata(&objects).unwrap().modified().unwrap().elapsed().unwrap();
+    let day = Duration::from_secs(24 * 60 * 60);
+    let set = |past: Duration| {
+        fs::File::open(&objects).unwrap().set_modified(SystemTime::now() - past).unwrap();
+    };
+    set(13 * day);
+    assert!(age() > 12 * day);
+    fixture.race("main").unwrap();
+    assert!(age() < day, "they are in use");
+    set(15 * day);
+    assert!(remove_leftovers(&fixture.places()).is_empty() && !objects.exists(), "nobody uses them");
 }
 
 #[test]
