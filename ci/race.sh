@@ -4,7 +4,8 @@
 #   ci/race.sh DIR [ARGUMENT...]      the arguments are those of `deadheat race`: a study or commands, and options
 #
 # DIR gets race.jsonl (the record), race.html (the page), comment.md and conclusion.json. If DIR/race.jsonl exists, this script continues that race, or
-# shows it if it is over: keep DIR between the attempts of one job, and nobody can repeat a race until its result is welcome.
+# shows it if it is over: keep DIR between the attempts of one job, and nobody can repeat a race until its result is welcome. Without DEADHEAT_BASE, the
+# record does not say which commit was raced: use a new DIR for each commit.
 #
 # Environment:
 #   DEADHEAT            the program [default: deadheat]

@@ -118,6 +118,21 @@ fn the_record_of_another_race_is_refused() {
         .assert_status(2)
         .assert_stderr_has("r/race.jsonl: this is the record of another race, with margin 0.03; here: 0.01");
     assert_eq!(kit.read("r/race.jsonl"), before);
+    // A new build or command under the same name is another program, and values of variables may be secret.
+    let rebuild = serde_json::json!({"command": "make", "limit_ns": 1});
+    for (key, value, said) in [
+        ("command", "other".into(), "with command of a other; here: "),
+        ("rebuild", rebuild, "with build of a make; here: none"),
+        ("env", serde_json::json!({"LEVEL": "hidden"}), "with other values in the env of a: LEVEL\n"),
+    ] {
+        change(&kit, "r/race.jsonl", |header| header["plan"]["contenders"][0][key] = value);
+        let changed = kit.read("r/race.jsonl");
+        let other = attempt(&kit).run();
+        other.assert_status(2).assert_stderr_has(said);
+        assert!(!other.stderr.contains("hidden"), "{other}");
+        assert_eq!(kit.read("r/race.jsonl"), changed);
+        kit.file("r/race.jsonl", &before);
+    }
     kit.file("r/race.jsonl", "no record\n");
     attempt(&kit).run().assert_status(2).assert_stderr_has("r/race.jsonl");
     kit.deadheat(["race", "--resume", "x", "--continue", "y"]).run().assert_status(2);

@@ -1,5 +1,6 @@
 //! `deadheat race`: a study, commands, or a record to resume.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -506,26 +507,46 @@ fn of_this_race(path: &Path, then: &Plan, now: &Plan) -> Result<(), UsageError> 
             plan.scenarios.iter().map(|one| format!("{} ({})", one.name, sentence(&one.shape))).collect();
         let commits = plan.contenders.iter().filter_map(|one| one.revision.as_ref());
         let commits: Vec<&str> = commits.map(|one| one.commit.as_str()).collect();
-        [
+        let facts = [
             ("study", plan.study.clone()),
             ("contenders", contenders.join(", ")),
             ("commits", commits.join(", ")),
             ("scenarios", scenarios.join(", ")),
             ("looks", format!("{:?}", plan.method.looks)),
             ("margin", plan.method.margin.to_string()),
-        ]
+        ];
+        let facts = facts.into_iter().map(|(what, value)| (what.to_owned(), value));
+        facts.chain(plan.contenders.iter().flat_map(programs)).collect::<Vec<_>>()
     };
-    let both = facts(then).into_iter().zip(facts(now));
-    match both.into_iter().find(|(then, now)| then != now) {
-        None => Ok(()),
-        Some(((what, then), (_, now))) => Err(UsageError::new(
-            format!(
-                "--continue {}: this is the record of another race, with {what} {then}; here: {now}",
-                path.display()
-            ),
-            "name another file, or give the options of that race",
-        )),
+    let refused = |what: &str| {
+        let problem = format!("--continue {}: this is the record of another race, {what}", path.display());
+        Err(UsageError::new(problem, "name another file, or give the options of that race"))
+    };
+    let mut both = facts(then).into_iter().zip(facts(now));
+    if let Some(((what, then), (_, now))) = both.find(|(then, now)| then != now) {
+        return refused(&format!("with {what} {then}; here: {now}"));
     }
+    for (then, now) in then.contenders.iter().zip(&now.contenders) {
+        let all = then.env.iter().chain(&now.env).map(|(name, _)| name);
+        // Values may be secret.
+        let other: BTreeSet<&str> =
+            all.filter(|name| then.env.get(*name) != now.env.get(*name)).map(String::as_str).collect();
+        if !other.is_empty() {
+            let names: Vec<&str> = other.into_iter().collect();
+            return refused(&format!("with other values in the env of {}: {}", now.name, names.join(", ")));
+        }
+    }
+    Ok(())
+}
+
+/// The commands that start and build a contender, as far as a plan has them.
+fn programs(one: &Contender) -> [(String, String); 2] {
+    let of_revision = one.revision.as_ref().and_then(|revision| revision.build.as_ref());
+    let build = of_revision.or(one.rebuild.as_ref().map(|rebuild| &rebuild.command));
+    [
+        (format!("command of {}", one.name), one.command.clone()),
+        (format!("build of {}", one.name), build.cloned().unwrap_or_else(|| "none".into())),
+    ]
 }
 
 /// The first name of the form `race-1.jsonl` that is free.
