@@ -12,7 +12,8 @@ use crate::report::Report;
 /// What a race leaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum AlphaLeft {
-    /// The race has its result: every scenario ended with a verdict, or has spent its alpha. Another attempt would be a second chance.
+    /// No new race may begin: a scenario ended with a verdict or has spent its alpha, and racing it again would be a second chance. If other scenarios
+    /// are open, the race can only be continued.
     Nothing,
     /// The race is not over. If it cannot be continued, a new race may spend this error rate.
     OfAnOpenRace(f64),

@@ -93,8 +93,12 @@ fn open(report: &Report) -> Option<String> {
         report.against_baseline(one).iter().any(|pair| pair.verdict == VerdictWord::Inconclusive)
     };
     if let Some(undecided) = report.scenarios.iter().find(is_open) {
-        if report.scenarios.iter().any(|one| one.ended == Ended::Unfinished) {
-            return Some("not decided yet; run the job again to continue this race".into());
+        let any = |ends: &[Ended]| report.scenarios.iter().any(|one| ends.contains(&one.ended));
+        if any(&[Ended::Unfinished]) {
+            // Elsewhere, no new race may begin: it would race the scenarios again that are over.
+            let is_partly_over = any(&[Ended::Decided, Ended::Maximum, Ended::Budget]);
+            let place = if is_partly_over { ", on a machine like the first one," } else { "" };
+            return Some(format!("not decided yet; run the job again{place} to continue this race"));
         }
         let why = match undecided.ended {
             Ended::Maximum => "has used all its epochs",

@@ -3,7 +3,9 @@
 use crate::fixture::{Race, Racer, joined};
 use deadheat_analysis::compare::{Condition, ConditionKind, FailIf, race_conditions};
 use deadheat_analysis::{AlphaLeft, Conclusion, ConclusionWord, Report, alpha_left};
-use deadheat_record::{Difference, End, Experiment, Finding, Metric, Objective, PeakEnd, PeakSeen, Record};
+use deadheat_record::{
+    Difference, End, Experiment, Finding, Metric, Objective, PeakEnd, PeakSeen, Record, ScenarioPlan,
+};
 
 /// Of looks at 6, 10, 15, 20, 25 and 30 epochs, under an alpha of 0.025.
 fn race(rate: f64, epochs: usize, end: Option<End>) -> Record {
@@ -42,6 +44,17 @@ fn a_race_with_a_result_leaves_nothing() {
     for (epochs, end) in [(6, End::Decided), (30, End::Maximum), (7, End::Budget)] {
         assert_eq!(alpha_left(&race(9_000.0, epochs, Some(end))).unwrap(), AlphaLeft::Nothing, "{end:?}");
     }
+}
+
+#[test]
+fn a_race_with_one_of_two_results_can_only_be_continued() {
+    let mut record = race(11_000.0, 20, Some(End::Decided));
+    let second = ScenarioPlan { name: "second".into(), ..record.plan.scenarios[0].clone() };
+    record.plan.scenarios.push(second);
+    assert_eq!(alpha_left(&record).unwrap(), AlphaLeft::Nothing);
+    let (word, reason) = concluded(&record, &[]);
+    assert_eq!(word, ConclusionWord::Neutral);
+    assert!(reason.contains("run the job again, on a machine like the first one,"), "{reason}");
 }
 
 #[test]

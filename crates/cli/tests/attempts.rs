@@ -107,6 +107,37 @@ fn a_race_that_is_over_is_shown_again_and_never_raced_again() {
     kit.assert_nothing_left();
 }
 
+/// A new race would race the scenario again that has its result.
+#[test]
+fn a_race_with_one_of_two_results_is_not_begun_again_on_another_machine() {
+    let (kit, _turn) = (kit(), turn());
+    std::fs::create_dir(kit.path().join("r")).unwrap();
+    let server = Value::from(server_line(&["--json"]));
+    let contender = |name: &str| format!("[[contender]]\nname = \"{name}\"\ncommand = {server}\n");
+    let scenario = |name: &str| format!("[[scenario]]\nname = \"{name}\"\nconnections = 4\n");
+    let contenders = contender("a") + &contender("b");
+    let scenarios = scenario("first") + &scenario("second");
+    kit.file("mine/study.toml", format!("{contenders}[[probe]]\npath = \"/x\"\n{scenarios}"));
+    let attempt = || {
+        let race = kit.deadheat(["race", "mine", "--epochs", "3..9", "--continue", "r/race.jsonl"]);
+        race.args(&SHORT_RACE[2..10]).args(["--pause-after", "1ms"]).run()
+    };
+    let first = attempt();
+    first.assert_stderr_has("paused before the next look");
+    let ended = r#"{"line":"scenario","scenario":"first","end":"budget"}"#;
+    kit.file("r/race.jsonl", format!("{}{ended}\n", kit.read("r/race.jsonl")));
+    change(&kit, "r/race.jsonl", |header| header["machine"]["cpu_model"] = "Other CPU".into());
+    let before = kit.read("r/race.jsonl");
+    let second = attempt();
+    second
+        .assert_status(3)
+        .assert_stderr_has("another machine")
+        .assert_stderr_has("can only be finished on a machine like the first one");
+    assert_eq!(kit.read("r/race.jsonl"), before, "{second}");
+    assert!(!kit.path().join("r/race-1.jsonl").exists(), "{second}");
+    kit.assert_nothing_left();
+}
+
 #[test]
 fn the_record_of_another_race_is_refused() {
     let (kit, _turn) = (kit(), turn());

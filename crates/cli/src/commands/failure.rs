@@ -24,6 +24,9 @@ pub(crate) enum Failure {
     /// Load hosts cannot be reached, or networks cannot be made. A race that needs them can go on when that works again.
     #[error(transparent)]
     NotNow(UsageError),
+    /// A race can be continued elsewhere and not here, and no new one may begin.
+    #[error(transparent)]
+    NotHere(UsageError),
     /// The study cannot be read.
     #[error(transparent)]
     Study(#[from] StudyError),
@@ -68,7 +71,7 @@ impl Failure {
     pub(crate) fn status(&self) -> u8 {
         match self {
             _ if self.is_interruption() => 130,
-            Self::HostLost(_) => 3,
+            Self::HostLost(_) | Self::NotHere(_) => 3,
             _ => 2,
         }
     }
@@ -79,6 +82,19 @@ impl Failure {
             Self::Usage(error) => Self::NotNow(error),
             other => other,
         }
+    }
+
+    /// What a refusal to continue a race is if no new race may begin, because a scenario has its result.
+    pub(crate) fn for_good(self) -> Self {
+        let problem = match self {
+            Self::Usage(error) => error.problem,
+            Self::Git(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+            other => return other,
+        };
+        Self::NotHere(UsageError::new(
+            format!("{problem}; a scenario of this race has its result, so no new race may begin"),
+            "it can only be finished on a machine like the first one, with the same settings, versions and files",
+        ))
     }
 
     fn is_interruption(&self) -> bool {

@@ -448,7 +448,8 @@ enum Attempt {
 /// Decides what becomes of the record of an earlier attempt. All attempts together make a false claim with at most the error rate of the first:
 /// - deadheat only shows a race that has its result;
 /// - it continues an open race, with the looks that are left;
-/// - where it cannot continue the race, a new one gets the alpha that the looks have not spent.
+/// - where it cannot continue the race, a new one gets the alpha that the looks have not spent;
+/// - if a scenario has its result and another one is open, the race can only be continued, and that may not be possible here.
 fn attempted(
     path: &Path,
     plan: &Plan,
@@ -460,14 +461,15 @@ fn attempted(
     let shown = path.display();
     let record = deadheat_record::read(path)?;
     of_this_race(path, &record.plan, plan)?;
+    askable(&record.plan, &flags.fail_if)?;
     let (alpha, why) = match alpha_left(&record)? {
         AlphaLeft::Nothing => {
             if is_over(&record) {
                 console
                     .note(&lines_plain(&format!("note: the race in {shown} is over; nothing is raced now")));
             }
-            let stage = resumed(path, &flags.fail_if, console, host, checkouts)?;
-            return Ok(Attempt::GoesOn(Box::new(stage)));
+            let stage = resumed(path, &flags.fail_if, console, host, checkouts);
+            return Ok(Attempt::GoesOn(Box::new(stage.map_err(Failure::for_good)?)));
         }
         AlphaLeft::OfAnOpenRace(alpha) => match resumed(path, &flags.fail_if, console, host, checkouts) {
             Ok(stage) => return Ok(Attempt::GoesOn(Box::new(stage))),
