@@ -101,6 +101,10 @@ pub(crate) struct World {
     pub link: Cell<Option<FakeLink>>,
     /// The slice in which the load host is silent for 3 s.
     pub silent_in_slice: Cell<Option<usize>>,
+    /// How often the load host has asked contenders for answers.
+    asks: Cell<usize>,
+    /// How often it does that before it is lost.
+    pub lost_after_asks: Cell<Option<usize>>,
     /// What the load host did since it was last asked for it.
     work: RefCell<LoadHostWork>,
     /// Why stacks cannot be sampled; none if they can.
@@ -135,6 +139,8 @@ impl World {
             shaped: Cell::new(false),
             link: Cell::new(None),
             silent_in_slice: Cell::new(None),
+            asks: Cell::new(0),
+            lost_after_asks: Cell::new(None),
             work: RefCell::default(),
             unprofiled: RefCell::default(),
             profiled_ns: RefCell::default(),
@@ -158,6 +164,11 @@ impl World {
     /// Whether the user has interrupted.
     pub(crate) fn stopped(&self) -> bool {
         self.interrupted_in_slice.get().is_some_and(|at| self.slices.get() >= at)
+    }
+
+    /// Whether the load host is lost.
+    fn has_lost_host(&self) -> bool {
+        self.lost_after_asks.get().is_some_and(|after| self.asks.get() > after)
     }
 
     fn at(&self, address: &Address) -> (String, Duration) {
@@ -377,6 +388,11 @@ impl LoadGenerator for FakeGenerator {
         let asked: Vec<(String, Duration)> = all.iter().map(|(address, _)| self.0.at(address)).collect();
         let names: Vec<&str> = asked.iter().map(|(name, _)| name.as_str()).collect();
         self.0.note(format!("ask {}", names.join(" ")));
+        self.0.asks.set(self.0.asks.get() + 1);
+        if self.0.has_lost_host() {
+            let lost = || NoAnswer { reason: "the load host a was lost".into(), timed_out: false };
+            return Some(all.iter().map(|_| Err(lost())).collect());
+        }
         for (name, (_, question)) in names.iter().zip(all) {
             self.0.note_request(name, &question.bytes);
         }
@@ -433,6 +449,11 @@ impl LoadGenerator for FakeGenerator {
         self.0.note(format!("bandwidth of {}", self.0.at(&config.address).0));
         let one = Bandwidth { payload_bytes_per_s: link.bytes_per_s, interface_bytes_per_s: None };
         Some(Ok(LinkBandwidth { hosts: vec![one], together: one }))
+    }
+
+    fn lost(&self) -> Option<Finding> {
+        let lost = || Finding::warn("host-lost", "the load host a was lost", "look at the load host");
+        self.0.has_lost_host().then(lost)
     }
 }
 

@@ -159,7 +159,7 @@ impl Launcher<'_> {
         let address = process.address().clone();
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
         let ask = |left| self.ask(&address, left).map_err(|error| error.reason);
-        let (answer, _) = wait_ready(&*process, self.clock, patience, self.stopped, ask, |_| None)?;
+        let (answer, _) = self.wait_ready(&*process, patience, ask, |_| None)?;
         Ok(NullStart { process, answer })
     }
 
@@ -207,11 +207,29 @@ impl Launcher<'_> {
             })
         };
         let wrong = self.wrong(until, patience);
-        let (_, cold_start) = wait_ready(&*process, self.clock, patience, self.stopped, ask, wrong)?;
+        let (_, cold_start) = self.wait_ready(&*process, patience, ask, wrong)?;
         process
             .freeze()
             .map_err(|error| StartError::Spawn { name: one.name.clone(), reason: error.to_string() })?;
         Ok(ReadyContender { contender, process, cold_start, build_seed: None })
+    }
+
+    /// Waits as [`wait_ready`] does, and no longer once a machine that the load comes from is lost.
+    fn wait_ready(
+        &self,
+        process: &dyn Process,
+        patience: Duration,
+        ask: impl FnMut(Duration) -> Result<Answer, String>,
+        wrong: impl FnMut(&Answer) -> Option<String>,
+    ) -> Result<(Answer, Duration), StartError> {
+        let stopped = || (self.stopped)() || self.generator.lost().is_some();
+        let waited = wait_ready(process, self.clock, patience, &stopped, ask, wrong);
+        match (waited, self.generator.lost()) {
+            (Err(StartError::Interrupted), Some(lost)) if !(self.stopped)() => {
+                Err(StartError::Spawn { name: process.name().into(), reason: lost.message })
+            }
+            (waited, _) => waited,
+        }
     }
 
     /// Returns a function that says what is wrong with an answer, as long as the start still waits for a correct one.

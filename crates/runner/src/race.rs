@@ -311,6 +311,12 @@ impl Race<'_> {
                 Err(ScenarioError::Paused) => return Ok(Finish::Paused),
                 Err(ScenarioError::EpochError(broken)) => broken,
             };
+            // No contender is to blame for a request that no load host sends.
+            if matches!(broken, EpochError::Parity(_) | EpochError::Out(..))
+                && let Some(lost) = self.place.generator.lost()
+            {
+                return Err(RaceError::Failed(lost.message));
+            }
             match broken {
                 EpochError::Interrupted => return Ok(Finish::Interrupted),
                 EpochError::Failed(reason) => return Err(RaceError::Failed(reason)),

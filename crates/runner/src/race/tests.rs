@@ -259,6 +259,31 @@ fn a_round_in_which_a_load_host_was_silent_does_not_count_and_the_race_goes_on()
 }
 
 #[test]
+fn no_contender_is_out_because_a_load_host_was_lost() {
+    // While the first and the second contender start, while they are compared, and later.
+    for asks in [0, 1, 2, 6, 7, 8, 9] {
+        let folder = tempfile::tempdir().unwrap();
+        let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(120.0))]);
+        world.link.set(Some(IDLE));
+        world.lost_after_asks.set(Some(asks));
+        let mut plan = plan(folder.path(), &["a", "b"]);
+        plan.load_from =
+            Some(LoadFrom { hosts: vec!["ssh://a".into()], server_address: Ipv4Addr::LOCALHOST });
+        let path = folder.path().join("race.jsonl");
+        let mut journal = Journal::create(&path).unwrap();
+        let record = Record::new("0.0.0".into(), 1_700_000_000_000, plan, machine());
+        journal.append(&record.header()).unwrap();
+        let (finish, _) = race(&world, record, journal, folder.path());
+        assert!(matches!(&finish, Err(RaceError::Failed(why)) if why.contains("a was lost")), "{finish:?}");
+        let record = read(&path).unwrap();
+        assert!(record.out.is_empty() && record.differences.is_empty(), "{asks}");
+        assert_eq!((record.end_of("steady"), codes(&record).last()), (None, Some(&"host-lost")), "{asks}");
+        let asked = world.calls.borrow().iter().filter(|call| call.starts_with("ask ")).count();
+        assert!(asks > 1 || asked == asks + 1, "a start waits no longer: {asked}");
+    }
+}
+
+#[test]
 fn a_contender_is_loaded_for_nine_tenths_of_its_time_at_a_round_trip_of_one_millisecond() {
     let after = |round_trip_ms, slice_ms| {
         let link = FakeLink { round_trip: Duration::from_millis(round_trip_ms), ..IDLE };
