@@ -41,7 +41,7 @@ const MOST_WRONG: f64 = 0.001;
 const POSITIONS: usize = 1 << 16;
 /// A contender without warm-up is measured in windows of this length.
 const WINDOW: Duration = Duration::from_millis(250);
-/// A warm-up with too few requests continues, up to this many times its length in total.
+/// A warm-up with too little load or too few requests continues, up to this many times its length in total.
 const WARMUP_STRETCH: u32 = 3;
 /// How long a warming contender is loaded at most before the load is judged and may end.
 const WARM_SLICE: Duration = Duration::from_millis(100);
@@ -407,9 +407,11 @@ impl EpochRun<'_> {
     fn warm(&self, one: &mut LoadedContender, slice: Duration) -> Result<LoadTotals, EpochError> {
         let start = self.launcher.clock.now();
         let enough = |sum: &LoadTotals, _: &Tally| {
+            // The time in which orders and results travel warms nobody up.
+            let loaded = Duration::from_nanos(sum.elapsed_ns);
             let elapsed = self.launcher.clock.now() - start;
             (self.launcher.stopped)()
-                || (elapsed >= self.warmup && sum.completions >= self.plan().method.warmup_requests)
+                || (loaded >= self.warmup && sum.completions >= self.plan().method.warmup_requests)
                 || elapsed >= self.warmup * WARMUP_STRETCH
         };
         let sum = one.stretch(slice, 0, enough);
@@ -448,8 +450,12 @@ impl EpochRun<'_> {
         for place in self.places(loaded.len(), 31) {
             let (one, warmup) = (&mut loaded[place], &mut warmups[place]);
             let clock = self.launcher.clock;
-            let start = clock.now();
-            let enough = |_: &LoadTotals, _: &Tally| (self.launcher.stopped)() || clock.now() - start >= long;
+            let (start, before_ns) = (clock.now(), warmup.elapsed_ns);
+            let enough = |sum: &LoadTotals, _: &Tally| {
+                (self.launcher.stopped)()
+                    || Duration::from_nanos(sum.elapsed_ns - before_ns) >= long
+                    || clock.now() - start >= long * WARMUP_STRETCH
+            };
             let so_far = mem::replace(warmup, LoadTotals::new());
             let both = one.go_on(so_far, self.warm_slice(), 0, enough);
             *warmup = both.map_err(|error| lost(&one.runner, &error))?;

@@ -301,6 +301,22 @@ fn a_contender_is_loaded_for_nine_tenths_of_its_time_at_a_round_trip_of_one_mill
 }
 
 #[test]
+fn the_time_that_messages_take_warms_nobody_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(120.0))]);
+    world.link.set(Some(FakeLink { round_trip: Duration::from_millis(100), ..IDLE }));
+    let mut plan = plan(folder.path(), &["a", "b"]);
+    plan.method.wake_ns = 200 * MS;
+    plan.load_from = Some(LoadFrom { hosts: vec!["ssh://a".into()], server_address: Ipv4Addr::LOCALHOST });
+    let (finish, record) = raced(&world, plan, folder.path());
+    assert_eq!(finish, Finish::Done);
+    let calls = world.calls.borrow();
+    // Two slices without a pause make a warm-up of 200 ms, and two more wake each contender.
+    let in_a_row = calls.windows(2).filter(|two| *two == ["slice a 100", "slice a 100"]).count();
+    assert_eq!(in_a_row, 2 * record.epochs.len(), "{calls:?}");
+}
+
+#[test]
 fn a_link_that_is_busy_takes_the_verdict_away() {
     // 10,000 answers per second at 100 us each.
     let at = |bytes_per_s| {
