@@ -226,10 +226,12 @@ impl Monitor {
             machine: self.machine(precise.as_deref(), &stat, cpus, interrupts),
             ours_ns,
         };
+        // Without sides, nothing else shows whether that was the load's own work for the network.
+        let interrupts = self.sides.is_some();
         Snapshot {
             at,
             ticks: ticks(&stat, &self.cpus),
-            all: used(&self.cpus, ours.servers_ns + ours.generator_ns, true),
+            all: used(&self.cpus, ours.servers_ns + ours.generator_ns, interrupts),
             sides: self.sides.as_ref().map(|sides| Sides {
                 servers: used(&sides.servers, ours.servers_ns, false),
                 generator: used(&sides.generator, ours.generator_ns, false),
@@ -518,6 +520,23 @@ mod tests {
             0,
             "a processor is missing"
         );
+    }
+
+    #[test]
+    fn what_the_kernel_does_for_the_network_is_no_others_time_without_sides() {
+        let proc = tempfile::tempdir().unwrap();
+        let per_second = rustix::param::clock_ticks_per_second();
+        let imitate = |user: u64, softirq: u64| {
+            let line = |cpu: usize| format!("cpu{cpu} {user} 0 0 1000 0 0 {softirq} 0 0 0\n");
+            fs::write(proc.path().join("stat"), [line(0), line(1)].concat()).unwrap();
+        };
+        let watch = Monitor::under(proc.path(), &[0, 1], &[], &nowhere());
+        let at = Instant::now();
+        imitate(0, 0);
+        let before = watch.moment_of(at, Ours::default());
+        imitate(per_second, per_second / 2);
+        let seen = watch.between(&before, &watch.moment_of(at + Duration::from_secs(2), ours(0.0, 2.0)));
+        assert_share(&seen, 0.0, "our cores");
     }
 
     #[test]
