@@ -7,12 +7,13 @@
 //! process ends, and with it every thread and connection.
 
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use deadheat_host::cgroup::Hierarchy;
@@ -38,6 +39,8 @@ pub const AGENT_COMMAND: &str = "agent";
 const GREETING: Duration = Duration::from_secs(30);
 /// Longest first line, in bytes.
 const MOST_LINE: usize = 1024;
+/// Why an agent ends that can carry out no more orders.
+const NO_WORKER: &str = "a defect of deadheat: the thread that carries out orders has ended";
 
 /// Why an agent ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,23 +75,29 @@ pub fn serve(input: impl Into<OwnedFd>, output: impl Write + Send + 'static, ver
         watch: None,
     };
     let running = Arc::clone(&worker.running);
-    if std::thread::Builder::new().name("orders".into()).spawn(move || worker.run(&orders)).is_err() {
+    let working = thread::Builder::new().name("orders".into()).spawn(move || worker.run(&orders));
+    let Ok(working) = working else {
         return AgentEnd::Failed("no thread could be started".into());
-    }
-    let reading = Reading { sender, handles, writer, running };
+    };
+    let reading = Reading { sender, handles, writer, running, working };
     obey(&mut input, deadline, |order, arrived| reading.receive(order, arrived))
 }
 
-/// Hands each order to `receive`, with the time at which it arrived, until the channel ends or nothing is heard for as long as `deadline`.
+/// Hands each order to `receive`, with the time at which it arrived, until the channel ends, nothing is heard for as long as `deadline`, or
+/// `receive` says why the agent has to end.
 pub(crate) fn obey<T: DeserializeOwned>(
     input: &mut Input,
     deadline: Duration,
-    mut receive: impl FnMut(T, Instant),
+    mut receive: impl FnMut(T, Instant) -> Result<(), String>,
 ) -> AgentEnd {
     let mut heard = Instant::now();
     loop {
         match input.message() {
-            Ok(Some(order)) => receive(order, input.arrived()),
+            Ok(Some(order)) => {
+                if let Err(reason) = receive(order, input.arrived()) {
+                    return AgentEnd::Failed(reason);
+                }
+            }
             Ok(None) => {
                 let left = deadline.saturating_sub(heard.elapsed());
                 if left.is_zero() {
@@ -146,10 +155,18 @@ struct Reading {
     handles: Handles,
     writer: Writer,
     running: Arc<Mutex<Option<u32>>>,
+    /// The thread that carries out orders.
+    working: JoinHandle<()>,
 }
 
 impl Reading {
-    fn receive(&self, order: Order, arrived: Instant) {
+    /// # Errors
+    /// Orders cannot be carried out any more.
+    fn receive(&self, order: Order, arrived: Instant) -> Result<(), String> {
+        // It ends before this side only if it panics, and then the other side would wait for its reply for ever.
+        if self.working.is_finished() {
+            return Err(NO_WORKER.into());
+        }
         match order {
             Order::Ping(number) => {
                 let progress = (*lock(&self.running)).and_then(|session| {
@@ -162,9 +179,9 @@ impl Reading {
                     stop.stop();
                 }
             }
-            // The thread lives as long as this side.
-            other => drop(self.sender.send((other, arrived))),
+            other => self.sender.send((other, arrived)).map_err(|_| NO_WORKER.to_owned())?,
         }
+        Ok(())
     }
 }
 
@@ -222,8 +239,10 @@ impl Worker {
             },
             Order::Slice { session: id, order, start_in, afresh } => {
                 let Some(session) = self.sessions.get_mut(&id) else { return Some(unknown(id)) };
+                let Some(start) = arrived.checked_add(start_in) else {
+                    return Some(Reply::failed("the order names no time at which a slice can start"));
+                };
                 *lock(&self.running) = Some(id);
-                let start = arrived + start_in;
                 if let Some(watch) = self.watch.as_mut().filter(|_| afresh) {
                     watch.since = watch.monitor.moment(0);
                 }
@@ -231,7 +250,7 @@ impl Worker {
                 let network = self.watch.as_ref().map(|watch| watch.monitor.network());
                 let mut late = Duration::ZERO;
                 let tally = session.slice_after(&order, || {
-                    std::thread::sleep(start.saturating_duration_since(Instant::now()));
+                    thread::sleep(start.saturating_duration_since(Instant::now()));
                     late = Instant::now().saturating_duration_since(start);
                 });
                 Some(match tally {
@@ -289,9 +308,22 @@ fn ask(asked: &[Asked], timeout: Duration, max_body: usize) -> Vec<Result<Answer
         })
     };
     let lost = |_| Err(Unanswered { reason: "a defect of deadheat".into(), timed_out: false });
-    std::thread::scope(|scope| {
-        let asking: Vec<_> = asked.iter().map(|asked| scope.spawn(move || one(asked))).collect();
-        asking.into_iter().map(|answer| answer.join().unwrap_or_else(lost)).collect()
+    let no_thread = |error: &io::Error| {
+        let reason = format!("no thread could be started: {error}");
+        Err(Unanswered { reason, timed_out: false })
+    };
+    thread::scope(|scope| {
+        let asking: Vec<_> = asked
+            .iter()
+            .map(|asked| thread::Builder::new().spawn_scoped(scope, move || one(asked)))
+            .collect();
+        asking
+            .into_iter()
+            .map(|asking| match asking {
+                Ok(asking) => asking.join().unwrap_or_else(lost),
+                Err(error) => no_thread(&error),
+            })
+            .collect()
     })
 }
 
@@ -301,4 +333,22 @@ fn reach(address: &Address, timeout: Duration) -> Result<(), String> {
         Address::Unix(path) => UnixStream::connect(path).map(drop),
     };
     reached.map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_that_carries_out_no_orders_ends() {
+        let working = thread::spawn(|| {});
+        while !working.is_finished() {
+            thread::yield_now();
+        }
+        let writer = Writer::start(io::sink(), None).unwrap();
+        let ((sender, _orders), running) = (channel(), Arc::default());
+        let reading = Reading { sender, handles: Handles::default(), writer, running, working };
+        let ended = reading.receive(Order::Ping(1), Instant::now());
+        assert_eq!(ended, Err(NO_WORKER.to_owned()));
+    }
 }

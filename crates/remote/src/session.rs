@@ -219,7 +219,7 @@ impl RemoteSession {
                 Ok(_) => 0,
                 Err(_) => self.hosts.progress_of(host, self.id).map_or(0, |last| last.completions),
             };
-            HostSlice { result, late, begun: due + late, last_report, seen }
+            HostSlice { result, late, begun: due.saturating_add(late), last_report, seen }
         };
         sent.into_iter().map(of).collect()
     }

@@ -64,7 +64,10 @@ pub fn serve(
     };
     let mut agent =
         Agent { parent: parent.to_owned(), writer, folder: Arc::default(), running: None, broken: false };
-    let end = obey(&mut input, deadline, |order, _| agent.carry_out(order));
+    let end = obey(&mut input, deadline, |order, _| {
+        agent.carry_out(order);
+        Ok(())
+    });
     if let Some(running) = agent.running.take() {
         running.end();
     }
