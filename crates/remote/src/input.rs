@@ -43,28 +43,32 @@ impl Input {
         Self { from, decoder: Decoder::default(), piece, arrived: Instant::now(), count: 0 }
     }
 
-    /// Waits at most `patience` for bytes.
+    /// Waits at most `patience` for bytes. A signal does not shorten that.
     pub(crate) fn wait(&mut self, patience: Duration) -> io::Result<Waited> {
-        let timeout = Timespec {
-            tv_sec: i64::try_from(patience.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: patience.subsec_nanos().into(),
-        };
-        let ready = poll(&mut [PollFd::new(&self.from, PollFlags::IN)], Some(&timeout));
-        match ready {
-            Ok(0) | Err(Errno::INTR) => return Ok(Waited::Nothing),
-            Ok(_) => {}
-            Err(error) => return Err(error.into()),
-        }
-        match rustix::io::read(&self.from, &mut self.piece[..]) {
-            Ok(0) => Ok(Waited::End),
-            Ok(count) => {
-                self.arrived = Instant::now();
-                self.count = count;
-                self.decoder.push(&self.piece[..count]);
-                Ok(Waited::Bytes)
+        let begun = Instant::now();
+        loop {
+            let left = patience.saturating_sub(begun.elapsed());
+            let timeout = Timespec {
+                tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: left.subsec_nanos().into(),
+            };
+            match poll(&mut [PollFd::new(&self.from, PollFlags::IN)], Some(&timeout)) {
+                Ok(0) => return Ok(Waited::Nothing),
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
             }
-            Err(Errno::INTR | Errno::AGAIN) => Ok(Waited::Nothing),
-            Err(error) => Err(error.into()),
+            match rustix::io::read(&self.from, &mut self.piece[..]) {
+                Ok(0) => return Ok(Waited::End),
+                Ok(count) => {
+                    self.arrived = Instant::now();
+                    self.count = count;
+                    self.decoder.push(&self.piece[..count]);
+                    return Ok(Waited::Bytes);
+                }
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 

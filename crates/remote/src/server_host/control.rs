@@ -4,7 +4,7 @@
 //! does, where its output and its record go.
 
 use std::collections::HashMap;
-use std::io::{Read, Write as _};
+use std::io::{Read, Write};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -116,36 +116,65 @@ pub fn folder_name(machine: &str, folder: &Path) -> String {
     digest.finalize()[..4].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Exchanges greetings with the agent. Returns the ways to it and from it.
+fn greet(
+    link: Link,
+    version: &str,
+    patience: Patience,
+) -> Result<(Box<dyn Write + Send>, Input), RemoteError> {
+    let Link { name, mut output, input, program, end } = link;
+    let mut start = Start { name: &name, end: &*end, input: Input::new(input) };
+    if let Err(error) = start.greet(&mut output, program.as_ref(), version, patience) {
+        drop(output);
+        end.close(Duration::ZERO);
+        return Err(error);
+    }
+    Ok((output, start.input))
+}
+
 impl<'a> ServerHost<'a> {
     /// Reaches the host and starts the agent there. `version` is that of this program; the agent must have the same.
     ///
     /// # Errors
-    /// The host cannot be reached.
+    /// The host cannot be reached, or the user interrupts.
     pub fn connect(
         host: HostCommand,
         version: &str,
         patience: Patience,
         interrupted: &'a dyn Fn() -> bool,
     ) -> Result<Self, ServerHostError> {
-        let Link { name, mut output, input, program, end } = host.reach()?;
-        let mut start = Start { name: &name, end: &*end, input: Input::new(input) };
-        if let Err(error) = start.greet(&mut output, program.as_ref(), version, patience) {
-            drop(output);
-            end.close(Duration::ZERO);
-            return Err(error.into());
-        }
-        let mut input = start.input;
+        let link = host.reach()?;
+        let (name, end) = (link.name.clone(), Arc::clone(&link.end));
+        let failed = |error: std::io::Error| RemoteError::Unreachable {
+            host: name.clone(),
+            reason: format!("no thread could be started: {error}"),
+            remedy: "raise the limits of this process (ulimit -a)",
+        };
+        // On a thread of its own, so that an interruption need not wait for the network.
+        let (sender, greeted) = channel();
+        let version = version.to_owned();
+        let greeting = move || drop(sender.send(greet(link, &version, patience)));
+        std::thread::Builder::new().name("greeting".into()).spawn(greeting).map_err(failed)?;
+        let (output, mut input) = loop {
+            match greeted.recv_timeout(GLANCE) {
+                Ok(greeted) => break greeted?,
+                Err(RecvTimeoutError::Timeout) if !interrupted() => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    end.close(Duration::ZERO);
+                    return Err(ServerHostError::Interrupted);
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let (host, reason) = (name.clone(), "a defect of deadheat".into());
+                    return Err(RemoteError::Failed { host, reason, own: true }.into());
+                }
+            }
+        };
         let mut number = 0;
         let frame = Box::new(move || {
             number += 1;
             // A ping is a few bytes, which can always be encoded.
             encode(&ServerOrder::Ping(number)).unwrap_or_default()
         });
-        let failed = |error: std::io::Error| RemoteError::Unreachable {
-            host: name.clone(),
-            reason: format!("no thread could be started: {error}"),
-            remedy: "raise the limits of this process (ulimit -a)",
-        };
         let writer = Writer::start(output, Some(Beat { every: patience.beat, frame })).map_err(failed)?;
         let heard = Arc::new(Mutex::new(Instant::now()));
         let (sender, events) = channel();
@@ -423,6 +452,16 @@ fn tell(number: u32, output: SshOutput, writer: &Writer) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interruption_need_not_wait_for_a_silent_host() {
+        let mut command = Command::new("sleep");
+        command.arg("600");
+        let host = HostCommand { name: "h".into(), command, program: None };
+        let interrupted = || true;
+        let connected = ServerHost::connect(host, "0.1.0", Patience::default(), &interrupted);
+        assert!(matches!(connected, Err(ServerHostError::Interrupted)));
+    }
 
     #[test]
     fn work_folders_are_named_after_machine_and_folder() {
