@@ -160,6 +160,9 @@ pub(crate) fn race(
         Err(error @ ServerHostError::Lost { .. }) if is_there => {
             return Err(Failure::HostLost(UsageError::new(error.to_string(), again())));
         }
+        Err(error @ ServerHostError::NotKept(_)) if is_there => {
+            return Err(UsageError::new(error.to_string(), again()).into());
+        }
         Err(error) => return Err(failure(error)),
     };
     tell_left(&end, console);
@@ -517,6 +520,7 @@ fn failure(error: ServerHostError) -> Failure {
         ServerHostError::Channel(error) => error.remedy(),
         ServerHostError::Lost { .. } => "look at that machine and at the network to it, and try again".into(),
         ServerHostError::Failed { .. } => "repair that on the server host, and try again".into(),
+        ServerHostError::NotKept(_) => "repair that on this machine, and try again".into(),
     };
     let error = UsageError::new(error.to_string(), remedy.as_str());
     match remedy.starts_with("look at that machine") {

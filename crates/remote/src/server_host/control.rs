@@ -55,6 +55,9 @@ pub enum ServerHostError {
         /// The reason.
         reason: String,
     },
+    /// The record cannot be kept on this machine, with the reason and what to do about it.
+    #[error("on this machine, {0}")]
+    NotKept(String),
     /// The user interrupted it.
     #[error("interrupted; nothing was measured yet")]
     Interrupted,
@@ -255,9 +258,7 @@ impl<'a> ServerHost<'a> {
             let Some(reply) = self.next()? else { continue };
             match reply {
                 ServerReply::Written { stream, bytes } => feedback.written(stream, &bytes),
-                ServerReply::Record(bytes) => feedback
-                    .record(&bytes)
-                    .map_err(|reason| ServerHostError::Failed { host: self.name.clone(), reason })?,
+                ServerReply::Record(bytes) => feedback.record(&bytes).map_err(ServerHostError::NotKept)?,
                 ServerReply::Log { path, bytes } => feedback.log(&path, &bytes),
                 ServerReply::Ssh { number, input } => self.ssh(number, input, &mut programs, feedback),
                 ServerReply::Ended { status, how, left } => return Ok(End { status, how, left }),
@@ -461,6 +462,76 @@ mod tests {
         let interrupted = || true;
         let connected = ServerHost::connect(host, "0.1.0", Patience::default(), &interrupted);
         assert!(matches!(connected, Err(ServerHostError::Interrupted)));
+    }
+
+    /// A link of which nothing is known.
+    #[derive(Debug)]
+    struct NoEnd;
+
+    impl LinkEnd for NoEnd {
+        fn reason(&self, _: &str) -> String {
+            String::new()
+        }
+
+        fn said(&self, _: &str) -> String {
+            String::new()
+        }
+
+        fn remedy(&self) -> &'static str {
+            ""
+        }
+
+        fn cut(&self) {}
+
+        fn close(&self, _: Duration) {}
+    }
+
+    /// A disk without room.
+    struct Full;
+
+    impl Feedback for Full {
+        fn written(&mut self, _: Stream, _: &[u8]) {}
+
+        fn record(&mut self, _: &[u8]) -> Result<(), String> {
+            Err("the record could not be written".into())
+        }
+
+        fn log(&mut self, _: &str, _: &[u8]) {}
+
+        fn ssh(&mut self, _: &[String]) -> Option<Command> {
+            None
+        }
+
+        fn silent(&mut self, _: Duration) {}
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_kept_is_not_the_hosts_fault() {
+        let (sender, events) = channel();
+        for reply in [ServerReply::Started, ServerReply::Record(b"{}\n".to_vec())] {
+            sender.send(Event::Reply(reply)).unwrap();
+        }
+        let interrupted = || false;
+        let mut host = ServerHost {
+            name: "h".into(),
+            writer: None,
+            end: Arc::new(NoEnd),
+            events,
+            heard: Arc::new(Mutex::new(Instant::now())),
+            patience: Patience::default(),
+            interrupted: &interrupted,
+            on_the_way: 0,
+        };
+        let order = RunOrder {
+            folder: String::new(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            terminal: None,
+            relay: false,
+            record_bytes: 0,
+        };
+        let problem = host.run(order, &mut Full).unwrap_err().to_string();
+        assert_eq!(problem, "on this machine, the record could not be written");
     }
 
     #[test]
