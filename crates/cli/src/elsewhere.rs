@@ -35,11 +35,23 @@ const LINK_WARMUP: Duration = Duration::from_millis(200);
 /// How long round trips are measured.
 const ROUND_TRIPS_MEASURED: Duration = Duration::from_millis(500);
 
+/// Refuses a load host that is named twice: two agents would share its cores.
+///
+/// # Errors
+/// One is.
+pub(crate) fn named_once(hosts: &[SshTarget]) -> Result<(), UsageError> {
+    let twice = hosts.iter().enumerate().find(|(at, host)| hosts[..*at].contains(host));
+    twice.map_or(Ok(()), |(_, twice)| {
+        Err(UsageError::new(format!("--load-host ssh://{twice} is named twice"), "name each host once"))
+    })
+}
+
 /// The machines from which the load comes, if there are any.
 ///
 /// # Errors
-/// There are, and it is not known where they reach this one.
+/// One is named twice, or it is not known where they reach this one.
 pub(crate) fn load_from(flags: &RaceHostFlags, console: &Console) -> Result<Option<LoadFrom>, UsageError> {
+    named_once(flags.load_hosts())?;
     let Some(first) = flags.load_hosts().first() else { return Ok(None) };
     let hosts = flags.load_hosts().iter().map(|host| format!("ssh://{host}")).collect();
     if let Some(server_address) = flags.server_address {
@@ -329,6 +341,17 @@ fn nanos(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_load_host_is_named_once() {
+        let named = |all: &[&str]| {
+            let hosts: Vec<SshTarget> = all.iter().map(|host| host.parse().unwrap()).collect();
+            named_once(&hosts).map_err(|error| error.problem)
+        };
+        assert_eq!(named(&["ssh://a", "ssh://me@a", "ssh://a:2222"]), Ok(()));
+        let problem = named(&["ssh://b", "ssh://a", "ssh://a/"]).unwrap_err();
+        assert_eq!(problem, "--load-host ssh://a is named twice");
+    }
 
     #[test]
     fn the_way_to_this_machine_begins_at_its_loopback() {

@@ -26,6 +26,7 @@ use jiff::Zoned;
 
 use crate::commands::{Failure, concluded, is_over, keep_for_data, make_ignored, writable};
 use crate::console::{Console, lines_plain};
+use crate::elsewhere::named_once;
 use crate::flags::{
     CheckFlags, Controlled, DoctorFlags, Input, Output, RaceFlags, RaceHostFlags, ServerHostFlags, forwarded,
 };
@@ -403,6 +404,7 @@ fn server_address(
     target: &SshTarget,
     console: &Console,
 ) -> Result<Option<Ipv4Addr>, UsageError> {
+    named_once(hosts.load_hosts())?;
     if hosts.load_hosts().is_empty() || hosts.server_address.is_some() {
         return Ok(hosts.server_address);
     }

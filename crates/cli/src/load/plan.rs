@@ -12,6 +12,7 @@ use deadheat_remote::kubernetes::JobSettings;
 
 use super::target::Target;
 use super::wire::{Order, Wires};
+use crate::elsewhere::named_once;
 use crate::flags::{ArrivalsFlag, ExpectFlag, LoadFlags};
 use deadheat_study::choices::UsageError;
 use deadheat_study::file::shown;
@@ -182,15 +183,8 @@ impl LoadPlan {
                 "--ceiling measures the generator on this machine, but the load comes from another one";
             return wrong(problem, "leave --ceiling out, or run it on the load host");
         }
-        if let Some(twice) = self
-            .hosts
-            .iter()
-            .enumerate()
-            .find(|(at, host)| self.hosts[..*at].contains(host))
-            .map(|(_, host)| host)
-        {
-            let problem = format!("--load-host ssh://{twice} is named twice");
-            return wrong(&problem, "name each host once; -t gives a host more threads");
+        if let Err(twice) = named_once(&self.hosts) {
+            return wrong(&twice.problem, "name each host once; -t gives a host more threads");
         }
         if self.ceiling && self.target.tls {
             return wrong("--ceiling cannot measure over TLS, but the URL is https", "leave --ceiling out");
