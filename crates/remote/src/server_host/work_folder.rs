@@ -6,6 +6,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Component, Path, PathBuf};
+use std::thread::JoinHandle;
 
 use super::message::Entry;
 
@@ -13,6 +14,8 @@ use super::message::Entry;
 pub const FILES: &str = "files";
 /// The record, in the work folder.
 pub const RECORD: &str = "record.jsonl";
+/// Between the name of a folder that an earlier command left and a number: the folder is removed under this name. No work folder has it.
+const ASIDE: &str = ".old-";
 
 /// A folder of one command. Dropping it removes it with everything in it.
 #[derive(Debug)]
@@ -22,10 +25,13 @@ pub struct WorkFolder {
     _lock: File,
     /// The file whose bytes come next.
     open: Option<(String, File)>,
+    /// Removes what earlier commands left.
+    clearing: Option<JoinHandle<()>>,
 }
 
 impl WorkFolder {
-    /// Makes an empty folder of this name in `parent`. What an earlier command of this name left there is removed.
+    /// Makes an empty folder of this name in `parent`. What an earlier command of this name left there is removed, on a thread of its own:
+    /// that may take longer than the other side waits for a sign of life.
     ///
     /// # Errors
     /// In words: a command of this name is still running, or the folder cannot be made.
@@ -38,13 +44,18 @@ impl WorkFolder {
         DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(failed)?;
         if path.exists() {
             // The lock goes with the folder: whoever has it may remove it.
-            drop(locked(&path)?);
-            fs::remove_dir_all(&path).map_err(failed)?;
+            let _lock = locked(&path)?;
+            let mut places = (0..).map(|number: u32| parent.join(format!("{name}{ASIDE}{number}")));
+            let free = places.find(|place| !place.exists()).unwrap_or_default();
+            fs::rename(&path, free).map_err(failed)?;
         }
+        let old = aside(&path);
+        let clear = move || old.iter().for_each(|old| drop(remove(old)));
+        let clearing = std::thread::Builder::new().name("clearing".into()).spawn(clear).map_err(failed)?;
         DirBuilder::new().mode(0o700).create(&path).map_err(failed)?;
         let lock = locked(&path)?;
         DirBuilder::new().mode(0o755).create(path.join(FILES)).map_err(failed)?;
-        Ok(Self { path, _lock: lock, open: None })
+        Ok(Self { path, _lock: lock, open: None, clearing: Some(clearing) })
     }
 
     /// Its path.
@@ -128,7 +139,18 @@ impl WorkFolder {
 impl Drop for WorkFolder {
     fn drop(&mut self) {
         let _ = remove(&self.path);
+        // The process may end after this.
+        let _ = self.clearing.take().map(JoinHandle::join);
     }
+}
+
+/// What earlier commands left in the place of this folder, and is not removed yet.
+fn aside(path: &Path) -> Vec<PathBuf> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
+    let begin = format!("{}{ASIDE}", name.display());
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let old = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&begin));
+    old.map(|entry| entry.path()).collect()
 }
 
 /// Removes a folder, also if something in it has become read-only.
@@ -168,10 +190,11 @@ fn locked(path: &Path) -> Result<File, String> {
     }
 }
 
-/// Removes the work folder of a command whose agent has ended, unless another agent uses it again.
+/// Removes the work folder of a command whose agent has ended, and what earlier commands left, unless another agent uses it again.
 pub(crate) fn remove_abandoned(path: &Path) {
     if let Ok(_lock) = locked(path) {
         let _ = remove(path);
+        aside(path).iter().for_each(|old| drop(remove(old)));
     }
 }
 
@@ -245,8 +268,21 @@ mod tests {
         let second = WorkFolder::make(home.path(), "a").unwrap();
         assert_eq!(fs::read_dir(second.path().join(FILES)).unwrap().count(), 0, "what was left is removed");
         drop(second);
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "also from its place aside");
         fs::create_dir(&left).unwrap();
         remove_abandoned(&left);
         assert!(!left.exists());
+    }
+
+    #[test]
+    fn what_was_set_aside_and_not_removed_goes_with_the_next_folder() {
+        let home = tempfile::tempdir().unwrap();
+        for name in ["a", "a.old-0", "a.old-1", "ab.old-0"] {
+            fs::create_dir_all(home.path().join(name).join("files/old")).unwrap();
+        }
+        let folder = WorkFolder::make(home.path(), "a").unwrap();
+        assert_eq!(folder.remove(), None);
+        let left = fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(left.collect::<Vec<_>>(), ["ab.old-0"]);
     }
 }
