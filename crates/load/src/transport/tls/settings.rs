@@ -55,6 +55,15 @@ pub enum TlsError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Settings from another machine name a file of this one.
+    #[error(
+        "TLS settings from another machine name the file {path} of this one; send its content",
+        path = path.display()
+    )]
+    FileOfAnother {
+        /// The file.
+        path: PathBuf,
+    },
     /// This system has no CA certificates.
     #[error(
         "this system has no CA certificates{reason}; install its ca-certificates package or name a CA file"
@@ -104,6 +113,10 @@ impl TryFrom<TlsOrigin> for TlsSettings {
     type Error = TlsError;
 
     fn try_from(origin: TlsOrigin) -> Result<TlsSettings, TlsError> {
+        // Whoever sends settings may not learn what is in the files here.
+        if let TlsTrust::File(path) = origin.trust {
+            return Err(TlsError::FileOfAnother { path });
+        }
         let settings = TlsSettings::new(&origin.server_name, origin.trust)?;
         Ok(if origin.resumption { settings } else { settings.without_resumption() })
     }
@@ -238,5 +251,20 @@ impl ServerCertVerifier for AnyCertificate {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_machine_sends_certificates_and_no_name_of_a_file() {
+        let of = |trust| {
+            TlsSettings::try_from(TlsOrigin { server_name: "localhost".into(), trust, resumption: true })
+        };
+        let refused = of(TlsTrust::File("/etc/passwd".into())).unwrap_err();
+        assert!(matches!(refused, TlsError::FileOfAnother { .. }), "{refused}");
+        assert!(of(TlsTrust::Insecure).is_ok());
     }
 }
