@@ -140,7 +140,7 @@ pub(crate) fn race(
         begun: Vec::new(),
         json,
         trouble: None,
-        load_hosts: allowed(&order.load_hosts, &program),
+        load_hosts: allowed(&order.load_hosts, &program, address.or(order.server_address)),
         host: target.to_string(),
     };
     let run = run_order(words, folder.name(), !order.load_hosts.is_empty(), record_bytes, kept.console);
@@ -200,9 +200,11 @@ pub(crate) fn check(
     let (sent, study) = of_study(&flags.study, &hosts.server)?;
     let mut words = vec!["check".to_owned()];
     words.extend(utf8(forwarded(arguments))?);
-    words.extend(address_word(server_address(hosts, target, console)?));
+    let address = server_address(hosts, target, console)?;
+    words.extend(address_word(address));
     words.extend(["--".into(), word_of(&study)]);
-    run_there(words, target, Some((&sent, hosts.server.send_ignored)), hosts.load_hosts(), console)
+    let sent = Some((&*sent, hosts.server.send_ignored));
+    run_there(words, target, sent, (hosts.load_hosts(), address), console)
 }
 
 /// Examines another machine.
@@ -226,22 +228,25 @@ pub(crate) fn doctor(
     }
     words.extend(utf8(forwarded(arguments))?);
     let hosts = &flags.hosts;
-    words.extend(address_word(server_address(hosts, target, console)?));
+    let address = server_address(hosts, target, console)?;
+    words.extend(address_word(address));
+    let load = (hosts.load_hosts(), address);
     let Some(command) = &flags.command else {
         // There is nothing to send: the server is built in.
-        return run_there(words, target, None, hosts.load_hosts(), console);
+        return run_there(words, target, None, load, console);
     };
     words.extend(["--".into(), command.clone()]);
     let sent = hosts.server.send.clone().map_or_else(std::env::current_dir, Ok)?;
-    run_there(words, target, Some((&sent, hosts.server.send_ignored)), hosts.load_hosts(), console)
+    run_there(words, target, Some((&sent, hosts.server.send_ignored)), load, console)
 }
 
-/// Runs a command without a record on another machine, in a copy of the folder `sent`, with or without what git ignores there.
+/// Runs a command without a record on another machine, in a copy of the folder `sent`, with or without what git ignores there. The load hosts
+/// reach it at the address beside them.
 fn run_there(
     words: Vec<String>,
     target: &SshTarget,
     sent: Option<(&Path, bool)>,
-    load_hosts: &[SshTarget],
+    (load_hosts, address): (&[SshTarget], Option<Ipv4Addr>),
     console: &Console,
 ) -> Result<u8, Failure> {
     let interrupt = Interrupt::listen()?;
@@ -256,7 +261,8 @@ fn run_there(
     }
     let folder = folder.as_ref().map_or("", Folder::name);
     let run = run_order(words, folder, !load_hosts.is_empty(), 0, console);
-    let mut shown = Shown { console, host: target.to_string(), load_hosts: allowed(load_hosts, &program) };
+    let load_hosts = allowed(load_hosts, &program, address);
+    let mut shown = Shown { console, host: target.to_string(), load_hosts };
     let end = host.run(run, &mut shown).map_err(failure)?;
     drop(host);
     tell_left(&end, console);
@@ -273,6 +279,8 @@ struct RaceOrder {
     record: PathBuf,
     resumes: bool,
     load_hosts: Vec<SshTarget>,
+    /// Where they reach the contenders, if the record that is continued says it.
+    server_address: Option<Ipv4Addr>,
     /// The arguments without a name.
     targets: Vec<String>,
 }
@@ -312,7 +320,7 @@ impl RaceOrder {
             None => new_name(&record_path(&name, &Zoned::now())),
         };
         let load_hosts = flags.hosts.load_hosts().to_vec();
-        Ok(Self { origin, record, resumes: false, load_hosts, targets })
+        Ok(Self { origin, record, resumes: false, load_hosts, server_address: None, targets })
     }
 
     fn of_record(path: PathBuf) -> Result<Self, Failure> {
@@ -330,11 +338,12 @@ impl RaceOrder {
             )
             .into());
         }
+        let server_address = plan.load_from.as_ref().map(|from| from.server_address);
         let hosts = plan.load_from.map(|from| from.hosts).unwrap_or_default();
         let hosts =
             hosts.iter().map(|host| host.parse().map_err(|error| refused(format!("{host}: {error}"))));
         let load_hosts = hosts.collect::<Result<_, _>>()?;
-        Ok(Self { origin, record: path, resumes: true, load_hosts, targets: Vec::new() })
+        Ok(Self { origin, record: path, resumes: true, load_hosts, server_address, targets: Vec::new() })
     }
 }
 
@@ -531,21 +540,26 @@ fn failure(error: ServerHostError) -> Failure {
     }
 }
 
-/// What a command on a server host may ask for: an ssh with exactly the arguments that lead to the agent of a load host.
-struct Allowed(Vec<(Vec<String>, SshTarget, Program)>);
+/// What a command on a server host may ask for: an ssh with exactly the arguments that lead to the agent of a load host. The agent that it gets
+/// reaches only the address of the contenders.
+struct Allowed {
+    hosts: Vec<(Vec<String>, SshTarget, Program)>,
+    address: Option<Ipv4Addr>,
+}
 
-fn allowed(hosts: &[SshTarget], program: &Program) -> Allowed {
+fn allowed(hosts: &[SshTarget], program: &Program, address: Option<Ipv4Addr>) -> Allowed {
     let words = |host: &SshTarget| {
         host.command(program).get_args().map(|word| word.to_string_lossy().into_owned()).collect()
     };
-    Allowed(hosts.iter().map(|host| (words(host), host.clone(), program.clone())).collect())
+    let hosts = hosts.iter().map(|host| (words(host), host.clone(), program.clone())).collect();
+    Allowed { hosts, address }
 }
 
 impl Allowed {
     /// The command for these arguments; none if they may not be asked for.
     fn command(&self, arguments: &[String]) -> Option<Command> {
-        let (_, host, program) = self.0.iter().find(|(allowed, ..)| allowed == arguments)?;
-        Some(host.command(program))
+        let (_, host, program) = self.hosts.iter().find(|(allowed, ..)| allowed == arguments)?;
+        Some(host.command_for_only(program, self.address?.into()))
     }
 }
 

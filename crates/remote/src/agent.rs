@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -34,6 +34,8 @@ use crate::writer::Writer;
 
 /// The hidden command that becomes an agent.
 pub const AGENT_COMMAND: &str = "agent";
+/// The option of that command that names the only address which the agent may reach.
+pub const ONLY_OPTION: &str = "--only";
 
 /// Longest wait for the first line of the controlling side.
 const GREETING: Duration = Duration::from_secs(30);
@@ -54,9 +56,14 @@ pub enum AgentEnd {
 /// Handles of the open sessions, for the thread that reads.
 type Handles = Arc<Mutex<HashMap<u32, (StopHandle, ProgressHandle)>>>;
 
-/// Carries out orders until the channel ends. `version` is that of this program. The caller must end the process when
-/// this returns: a slice may still be running.
-pub fn serve(input: impl Into<OwnedFd>, output: impl Write + Send + 'static, version: &str) -> AgentEnd {
+/// Carries out orders until the channel ends. `version` is that of this program. With `only`, connections are opened to this address and to
+/// no other. The caller must end the process when this returns: a slice may still be running.
+pub fn serve(
+    input: impl Into<OwnedFd>,
+    output: impl Write + Send + 'static,
+    version: &str,
+    only: Option<IpAddr>,
+) -> AgentEnd {
     let mut input = Input::new(input);
     let Ok(writer) = Writer::start(output, None) else {
         return AgentEnd::Failed("no thread could be started".into());
@@ -73,6 +80,7 @@ pub fn serve(input: impl Into<OwnedFd>, output: impl Write + Send + 'static, ver
         writer: writer.clone(),
         running: Arc::default(),
         watch: None,
+        only,
     };
     let running = Arc::clone(&worker.running);
     let working = thread::Builder::new().name("orders".into()).spawn(move || worker.run(&orders));
@@ -193,6 +201,8 @@ struct Worker {
     /// The session that last ran a slice.
     running: Arc<Mutex<Option<u32>>>,
     watch: Option<Watch>,
+    /// The only address that may be reached; none: any.
+    only: Option<IpAddr>,
 }
 
 /// What watches this machine, and since when.
@@ -211,6 +221,9 @@ impl Worker {
     }
 
     fn carry_out(&mut self, order: Order, arrived: Instant) -> Option<Reply> {
+        if let Some(reason) = self.only.and_then(|only| refused(&order, only)) {
+            return Some(Reply::failed(reason));
+        }
         match order {
             // The side that reads has dealt with these.
             Order::Ping(_) | Order::Stop { .. } => None,
@@ -287,6 +300,18 @@ impl Worker {
     }
 }
 
+/// Why an agent that may reach `only` this address does not carry out an order; none if it may.
+fn refused(order: &Order, only: IpAddr) -> Option<String> {
+    let other = |address: &&Address| !matches!(address, Address::Tcp(to) if to.ip() == only);
+    let found = match order {
+        Order::Reach { address, .. } => Some(address).filter(other),
+        Order::Ask { asked, .. } => asked.iter().map(|one| &one.address).find(other),
+        Order::Open { config, .. } => Some(&config.address).filter(other),
+        _ => None,
+    };
+    found.map(|other| format!("this agent opens connections to {only} alone, and not to {other}"))
+}
+
 fn unknown(session: u32) -> Reply {
     Reply::failed(format!("there is no session {session}"))
 }
@@ -350,5 +375,24 @@ mod tests {
         let reading = Reading { sender, handles: Handles::default(), writer, running, working };
         let ended = reading.receive(Order::Ping(1), Instant::now());
         assert_eq!(ended, Err(NO_WORKER.to_owned()));
+    }
+
+    #[test]
+    fn an_agent_with_one_address_reaches_no_other() {
+        let tcp = |address: &str| Address::Tcp(address.parse().unwrap());
+        let may = |addresses: Vec<Address>| {
+            let asked = |address| Asked { address, tls: None, bytes: Vec::new(), head: false };
+            let reach = addresses.iter().cloned();
+            let mut orders: Vec<Order> =
+                reach.map(|address| Order::Reach { address, timeout: Duration::ZERO }).collect();
+            let asked = addresses.into_iter().map(asked).collect();
+            orders.push(Order::Ask { asked, timeout: Duration::ZERO, max_body: 0 });
+            let is_allowed = |order: &Order| refused(order, [10, 0, 0, 5].into()).is_none();
+            orders.iter().map(is_allowed).collect::<Vec<bool>>()
+        };
+        assert_eq!(may(vec![tcp("10.0.0.5:80"), tcp("10.0.0.5:81")]), [true, true, true]);
+        assert_eq!(may(vec![tcp("10.0.0.5:80"), tcp("127.0.0.1:80")]), [true, false, false]);
+        assert_eq!(may(vec![Address::Unix("/run/docker.sock".into())]), [false, false]);
+        assert_eq!(refused(&Order::Stop { session: 1 }, [10, 0, 0, 5].into()), None);
     }
 }

@@ -28,7 +28,7 @@ mod session;
 mod ssh;
 mod writer;
 
-pub use agent::{AGENT_COMMAND, AgentEnd, serve};
+pub use agent::{AGENT_COMMAND, AgentEnd, ONLY_OPTION, serve};
 pub use channel::{Patience, Traffic};
 pub use error::RemoteError;
 pub use hosts::{HostWork, LoadHosts, Work};

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::process::Command;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::agent::AGENT_COMMAND;
+use crate::agent::{AGENT_COMMAND, ONLY_OPTION};
 use crate::server_host::SERVER_AGENT_COMMAND;
 
 /// The environment variable that names another program than `ssh`. It gets the same arguments.
@@ -112,6 +112,11 @@ impl SshTarget {
     /// The command that starts the agent of a load host. It copies the program first if the host lacks it.
     pub fn command(&self, program: &Program) -> Command {
         self.start(program, AGENT_COMMAND)
+    }
+
+    /// As [`Self::command`], for an agent that reaches `only` this address.
+    pub fn command_for_only(&self, program: &Program, only: IpAddr) -> Command {
+        self.start(program, &format!("{AGENT_COMMAND} {ONLY_OPTION} {only}"))
     }
 
     /// The command that starts the agent of a server host. It copies the program first if the host lacks it.
@@ -281,5 +286,9 @@ mod tests {
             command.get_args().map(|one| one.to_string_lossy().into_owned()).collect();
         let line = arguments.join(" ");
         assert!(line.contains("BatchMode=yes") && line.contains("-p 2222 -l me -- a exec sh -c"), "{line}");
+        let only = target.command_for_only(&Program::of(b"program".to_vec(), "0.1.0"), [10, 0, 0, 5].into());
+        let arguments: Vec<String> = only.get_args().map(|one| one.to_string_lossy().into_owned()).collect();
+        let script = arguments.last().unwrap();
+        assert!(script.ends_with("exec \"$f\" agent --only 10.0.0.5'"), "{script}");
     }
 }

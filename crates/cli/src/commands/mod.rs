@@ -15,13 +15,14 @@ mod report;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::net::IpAddr;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 
 use deadheat_host::open_files::raise_open_files;
 use deadheat_host::process::keeper;
 use deadheat_remote::server_host::{self, RELAY_COMMAND, SERVER_AGENT_COMMAND};
-use deadheat_remote::{AGENT_COMMAND, AgentEnd, serve};
+use deadheat_remote::{AGENT_COMMAND, AgentEnd, ONLY_OPTION, serve};
 use deadheat_runner::ceiling;
 use deadheat_study::plan::Places;
 
@@ -46,8 +47,10 @@ pub(crate) fn internal(arguments: &[OsString]) -> Option<u8> {
     if first == ceiling::NULL_COMMAND {
         return Some(ceiling::serve(rest));
     }
-    if first == AGENT_COMMAND && rest.is_empty() {
-        return Some(agent(|input, output| serve(input, output, env!("CARGO_PKG_VERSION"))));
+    if first == AGENT_COMMAND
+        && let Some(only) = only_address(rest)
+    {
+        return Some(agent(|input, output| serve(input, output, env!("CARGO_PKG_VERSION"), only)));
     }
     if first == SERVER_AGENT_COMMAND && rest.is_empty() {
         return Some(agent(|input, output| {
@@ -71,6 +74,15 @@ pub(crate) fn internal(arguments: &[OsString]) -> Option<u8> {
         return Some(127);
     }
     None
+}
+
+/// The only address that an agent with these arguments may reach, if they name one. `None` for arguments that no agent has.
+fn only_address(arguments: &[OsString]) -> Option<Option<IpAddr>> {
+    match arguments {
+        [] => Some(None),
+        [option, address] if option == ONLY_OPTION => Some(Some(address.to_str()?.parse().ok()?)),
+        _ => None,
+    }
 }
 
 /// Does on this machine what the other side of standard input and output says. When it returns, the process ends.

@@ -182,7 +182,7 @@ fn attached(mut reader: BufReader<TcpStream>, mut stream: TcpStream, key: &str, 
     }
     let (input, mut to_agent) = std::io::pipe().unwrap();
     let (mut from_agent, output) = std::io::pipe().unwrap();
-    std::thread::spawn(move || crate::serve(input, output, VERSION));
+    std::thread::spawn(move || crate::serve(input, output, VERSION, None));
     let mut sending = stream.try_clone().unwrap();
     std::thread::spawn(move || {
         let mut piece = [0; 4096];
