@@ -105,7 +105,9 @@ fn open(report: &Report) -> Option<String> {
             Ended::Budget => "has used up its time budget",
             _ => "has ended",
         };
-        return Some(format!("the race {why} and cannot decide; running the job again shows the same result"));
+        return Some(format!(
+            "the race {why} and cannot decide; running the job again shows the same result"
+        ));
     }
     let slower = comparisons.iter().find(|one| one.verdict == VerdictWord::Slower && !one.negligible)?;
     let metric = slower.metric.word();

@@ -114,9 +114,8 @@ impl<'r> Pairs<'r> {
         let ratios = self.all().flat_map(|(_, one)| one.epoch_ratios.iter().copied().chain(one.ratio));
         let row = |one: &Comparison| {
             let each = one.numbered_ratios().filter(|(_, each)| positive(*each));
-            let dot = |(number, each): (usize, f64)| {
-                Dot::new(each, format!("epoch {number}: {}", ratio(each, 3)))
-            };
+            let dot =
+                |(number, each): (usize, f64)| Dot::new(each, format!("epoch {number}: {}", ratio(each, 3)));
             let aside = format!("{}, {} epochs", value(one), one.epoch_ratios.len());
             let mark = one.ratio.map(|ratio| Dot::new(ratio, format!("all epochs: {}", value(one))));
             Row { aside, mark, dots: each.map(dot).collect(), ..Row::new(&name(one), color(one)) }

@@ -242,8 +242,10 @@ mod tests {
 
     #[test]
     fn headers_that_may_hold_credentials_are_left_out_by_name() {
-        let headers = ["Accept", "Cookie", "X-Auth-Token", "X-Tenant", "x-csrf-token", "X-Amz-Security-Token"];
-        let pairs = headers.map(|name| serde_json::json!({"name": name, "value": format!("value of {name}")}));
+        let headers =
+            ["Accept", "Cookie", "X-Auth-Token", "X-Tenant", "x-csrf-token", "X-Amz-Security-Token"];
+        let pairs =
+            headers.map(|name| serde_json::json!({"name": name, "value": format!("value of {name}")}));
         let request = serde_json::json!({"method": "GET", "url": "http://h.test/a", "headers": pairs});
         let entry = serde_json::json!({"request": request, "response": {"status": 200}});
         let har = serde_json::json!({"log": {"entries": [entry]}}).to_string();

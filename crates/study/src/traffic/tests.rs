@@ -350,7 +350,8 @@ fn headers_that_may_hold_credentials_are_known_by_their_names() {
         let headers = plain(&har).recording.requests[0].headers.clone();
         assert_eq!(headers, [("accept".to_owned(), "text/html".to_owned())], "{name}");
     }
-    for name in ["accept", "accept-language", "user-agent", "x-requested-with", "X-Tenant", "x-forwarded-for"] {
+    for name in ["accept", "accept-language", "user-agent", "x-requested-with", "X-Tenant", "x-forwarded-for"]
+    {
         assert!(!is_credential(name), "{name}");
     }
 }
