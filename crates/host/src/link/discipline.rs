@@ -17,16 +17,16 @@ const TICK_NS: u64 = 64;
 /// `TC_LINKLAYER_ETHERNET`: packets count as long as they are.
 const ETHERNET: u8 = 1;
 /// As many packets as a fast network has on its way.
-const MOST: u64 = 1_000_000;
+const MOST: u32 = 1_000_000;
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_BURST: u16 = 6;
 
-/// What an interface needs for this link, the outer one first.
+/// What an interface needs for this link, the outer one first. The rate is inside of the delay: a discipline inside of the rate would take the place of its queue.
 pub(super) fn disciplines(link: &Link) -> Vec<Discipline> {
-    let rate = link.rate_bits_per_s.map(|rate| rate / 8);
-    let slow = link.delays_or_loses().then(|| delay(link, rate));
-    rate.map(rate_limit).into_iter().chain(slow).collect()
+    let slow = link.delays_or_loses().then(|| delay(link));
+    let rate = link.rate_bits_per_s.map(|rate| rate_limit(rate / 8));
+    slow.into_iter().chain(rate).collect()
 }
 
 /// Bytes in this time at this rate, in bytes per second.
@@ -56,15 +56,13 @@ fn rate_limit(rate: u64) -> Discipline {
     Discipline { kind: "tbf", options }
 }
 
-/// `netem`: delay, jitter and loss. Its queue holds what is on its way, and what waits for the rate.
-fn delay(link: &Link, rate: Option<u64>) -> Discipline {
-    let in_flight = link.delay_ns + link.jitter_ns + QUEUE_NS;
-    let limit = rate.map_or(MOST, |rate| (bytes_in(rate, in_flight) / 64).clamp(1_000, MOST));
+/// `netem`: delay, jitter and loss. Its queue holds what is on its way.
+fn delay(link: &Link) -> Discipline {
     let loss = (link.loss * f64::from(u32::MAX)).round() as u32;
     let ticks = |ns: u64| small(ns / TICK_NS).to_ne_bytes();
     // struct tc_netem_qopt: latency, limit, loss, no gap, no duplicates, jitter.
     let mut options = ticks(link.delay_ns).to_vec();
-    options.extend(small(limit).to_ne_bytes());
+    options.extend(MOST.to_ne_bytes());
     options.extend(loss.to_ne_bytes());
     options.extend([0; 8]);
     options.extend(ticks(link.jitter_ns));
@@ -110,13 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_outside_of_a_delay_and_nothing_is_nothing() {
+    fn a_rate_keeps_its_own_queue_inside_of_a_delay_and_nothing_is_nothing() {
         let link = Link { rate_bits_per_s: Some(1_000_000), delay_ns: 1, ..Link::default() };
         let kinds: Vec<&str> = disciplines(&link).iter().map(|one| one.kind).collect();
-        assert_eq!(kinds, ["tbf", "netem"]);
+        assert_eq!(kinds, ["netem", "tbf"]);
         assert!(disciplines(&Link::default()).is_empty());
         // At a low rate, a few packets still fit.
-        let slow = &disciplines(&link)[0].options;
+        let slow = &disciplines(&link)[1].options;
         assert_eq!(u32::from_ne_bytes(slow[44..48].try_into().unwrap()), 3 * 1514);
     }
 }
