@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use deadheat_testkit::{
-    Invocation, Kit, SHORT_RACE, descendants, kill_9, server_command, skip_loudly, turn, wait_until,
+    Invocation, Kit, SHORT_RACE, Signal, descendants, kill_9, leftover_cgroups, server_command, skip_loudly,
+    turn, wait_until,
 };
 use serde_json::Value;
 
@@ -68,7 +69,7 @@ impl Image {
         fs::create_dir_all(&folder).unwrap();
         let settings = folder.join("containers.conf");
         // Where limits on open files cannot be raised, the engine's usual ones fail; and not every runtime works with control groups of version 1.
-        let text = "[engine]\nruntime = \"runc\"\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"file\"\n\
+        let text = "[engine]\nruntime = \"runc\"\nevents_logger = \"file\"\n\
                     [containers]\ndefault_ulimits = [\"nofile=20000:20000\", \"nproc=30000:30000\"]\n";
         fs::write(&settings, text).unwrap();
         let root = folder.join("root");
@@ -198,6 +199,10 @@ fn what_cannot_be_raced_is_refused_with_the_remedy() {
     let detached = format!("podman run -d {}", image.name);
     let outcome = deadheat(&kit, image, &["race", &detached, &detached, "--record", "r.jsonl"]).run();
     outcome.assert_status(2).assert_stderr_has("leave out -d and --detach");
+    // An option's value is no image, although there could be one of that name.
+    let named = format!("podman run --name {} --network host {}", image.name, image.name);
+    let outcome = deadheat(&kit, image, &["race", &named, &named, "--record", "r.jsonl"]).run();
+    outcome.assert_status(2).assert_stderr_has("leave out --name");
     kit.file("study.toml", study(image, "network = \"hots\"\nengine = \"podmann\"\nvolumes = [\"data\"]"));
     let outcome = deadheat(&kit, image, &["check", "."]).run();
     outcome.assert_status(2).assert_stderr_has("`hots` is not a network of containers");
@@ -229,7 +234,45 @@ fn a_container_whose_deadheat_and_keeper_were_killed_is_named_and_removed() {
     let outcome = deadheat(&kit, image, &["check", "."]).run();
     let was_removed = || !left(image).contains(&name);
     assert!(wait_until(Duration::from_secs(20), was_removed), "{}\n{}", left(image), outcome.stderr);
-    let no_group = || deadheat_testkit::leftover_cgroups(&name).is_empty();
-    let groups = || (deadheat_testkit::leftover_cgroups(&name), &outcome.stderr);
+    let no_group = || leftover_cgroups(&name).is_empty();
+    let groups = || (leftover_cgroups(&name), &outcome.stderr);
     assert!(wait_until(Duration::from_secs(5), no_group), "{:?}", groups());
+}
+
+#[test]
+fn the_memory_of_a_scenario_limits_a_container_too() {
+    let image = image_or_skip!();
+    if !Path::new("/sys/fs/cgroup/memory/memory.limit_in_bytes").exists() {
+        skip_loudly!("no control groups of version 1 for memory");
+    }
+    let (kit, _turn) = (kit(), turn());
+    let scenario = "[[scenario]]\nname = \"small\"\nconnections = 4\nmemory = \"64MB\"\n";
+    kit.file("study.toml", study(image, "command = \"--json\"") + scenario);
+    let race = deadheat(&kit, image, &["race", ".", "--record", "r.jsonl", "--epochs", "40"]);
+    let mut race = race.spawn();
+    let name = format!("deadheat-{}-", race.pid());
+    // The group with the limit is the one that contains the container's.
+    let limit = || {
+        leftover_cgroups(&name)
+            .into_iter()
+            .filter(|group| group.starts_with("/sys/fs/cgroup/memory"))
+            .find_map(|group| {
+                let inner =
+                    fs::read_dir(&group).ok()?.flatten().map(|one| one.file_name().into_string().unwrap());
+                let has_container =
+                    inner.into_iter().any(|name| name.starts_with("libpod-") && !name.contains("conmon"));
+                let limit = fs::read_to_string(group.join("memory.limit_in_bytes")).ok()?;
+                has_container.then(|| limit.trim().parse::<u64>().unwrap())
+            })
+    };
+    let mut found = None;
+    let is_found = wait_until(Duration::from_secs(60), || {
+        found = limit();
+        found.is_some()
+    });
+    race.signal(Signal::INT);
+    race.wait();
+    assert!(is_found, "no container in a group for memory");
+    assert!(found < Some(65_000_000), "{found:?}");
+    kit.assert_nothing_left();
 }

@@ -38,11 +38,29 @@ pub struct Hierarchy {
     /// Version 1: this process's own folder in the cpu tree, and in the memory tree.
     cpu: Option<PathBuf>,
     memory: Option<PathBuf>,
-    /// Version 1: this process's place in the freezer tree, below its root, and the folders of that place in all trees. Engines make the groups of
-    /// containers at the same place in each tree.
-    containers: Option<(PathBuf, Vec<PathBuf>)>,
+    /// Version 1: where engines make the groups of containers.
+    containers: Option<ContainerPlaces>,
     /// The mount of the tree in which CPU quotas are set, and its controller's name in a membership.
     quotas: Option<(PathBuf, &'static str)>,
+}
+
+/// Version 1: where engines make the groups of containers. That is the same place in each tree, and this process may be elsewhere in some.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ContainerPlaces {
+    /// This process's place in the freezer tree, below its root.
+    place: PathBuf,
+    /// The folders of that place in all trees, each with the options of its mount, among them its controllers.
+    folders: Vec<(PathBuf, String)>,
+}
+
+impl ContainerPlaces {
+    /// The folder of that place in a controller's tree, made if it is not there, as the engine would.
+    fn of(&self, controller: &str) -> Option<PathBuf> {
+        let has = |options: &str| options.split(',').any(|option| option == controller);
+        let (folder, _) = self.folders.iter().find(|(_, options)| has(options))?;
+        fs::create_dir_all(folder).ok()?;
+        Some(folder.clone())
+    }
 }
 
 impl Hierarchy {
@@ -87,6 +105,21 @@ impl Hierarchy {
     #[must_use]
     pub fn based(&self, folder: &Path) -> Self {
         Self { unified: Some(folder.into()), ..self.clone() }
+    }
+
+    /// The same hierarchy, but with groups of version 1 made where an engine makes those of containers. Only there do a group's limits and readings include a
+    /// container's.
+    #[must_use]
+    pub fn of_containers(&self) -> Self {
+        let Some(places) = &self.containers else { return self.clone() };
+        let of = |controller: &str| places.of(controller);
+        Self {
+            freezer: of("freezer"),
+            cpuacct: of("cpuacct"),
+            cpu: of("cpu"),
+            memory: of("memory"),
+            ..self.clone()
+        }
     }
 
     /// This process's own folder in the unified tree, and the mount of that tree. None unless groups are made there, which this tests with
@@ -173,7 +206,8 @@ impl Hierarchy {
     /// Folders of groups whose name begins with `prefix`, in all trees.
     pub fn folders_named(&self, prefix: &str) -> Vec<PathBuf> {
         let trees = [&self.freezer, &self.cpuacct, &self.unified, &self.mount, &self.cpu, &self.memory];
-        let of_containers = self.containers.iter().flat_map(|(_, folders)| folders);
+        let of_containers =
+            self.containers.iter().flat_map(|places| &places.folders).map(|(folder, _)| folder);
         let trees = trees.into_iter().flatten().chain(of_containers);
         let entries = trees.filter_map(|tree| fs::read_dir(tree).ok()).flatten().flatten();
         let mut found: Vec<PathBuf> = entries
@@ -185,13 +219,13 @@ impl Hierarchy {
         found
     }
 
-    /// The option that makes an engine put a container's groups below the group of that name. A group of version 2 that has processes itself can have no such
-    /// groups below it, so podman divides it.
+    /// The option of `run` that makes an engine put a container's groups below the group of that name, which [`Self::of_containers`] made. A group of version 2
+    /// that has processes itself can have no such groups below it, so podman divides it.
     pub fn option_for_containers(&self, group: &Cgroup, name: &str) -> Option<String> {
         match group {
             Cgroup::V1 { .. } => {
-                let (place, _) = self.containers.as_ref()?;
-                Some(format!("--cgroup-parent=/{}", place.join(name).display()))
+                let place = self.containers.as_ref()?.place.join(name);
+                Some(format!("--cgroup-parent=/{}", place.display()))
             }
             Cgroup::V2 { .. } => Some("--cgroups=split".to_owned()),
         }
@@ -223,19 +257,18 @@ impl Hierarchy {
 }
 
 /// Version 1: the place of this process below the root of the freezer tree, and the folders of that place in all mounted trees.
-fn places_of_containers(mounts: &str, membership: &str, root: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
+fn places_of_containers(mounts: &str, membership: &str, root: &Path) -> Option<ContainerPlaces> {
     let tree = |line: &str| {
         let fields: Vec<&str> = line.split(' ').collect();
         let [_, place, "cgroup" | "cgroup2", options, ..] = fields[..] else { return None };
-        let is_freezer = options.split(',').any(|option| option == "freezer");
-        Some((root.join(place.trim_start_matches('/')), is_freezer))
+        Some((root.join(place.trim_start_matches('/')), options.to_owned()))
     };
-    let trees: Vec<(PathBuf, bool)> = mounts.lines().filter_map(tree).collect();
-    let (freezer, _) = trees.iter().find(|(_, is_freezer)| *is_freezer)?;
+    let trees: Vec<(PathBuf, String)> = mounts.lines().filter_map(tree).collect();
+    let (freezer, _) = trees.iter().find(|(_, options)| options.split(',').any(|one| one == "freezer"))?;
     let own = inside(freezer, membership, "freezer");
     let place = own.strip_prefix(freezer).ok()?.to_owned();
-    let folders = trees.into_iter().map(|(tree, _)| tree.join(&place)).collect();
-    Some((place, folders))
+    let folders = trees.into_iter().map(|(tree, options)| (tree.join(&place), options)).collect();
+    Some(ContainerPlaces { place, folders })
 }
 
 /// The folder below `mount` that a membership names for a controller; the controller "" means the unified tree.
@@ -339,16 +372,18 @@ impl Cgroup {
         processes_below(self.main_folder())
     }
 
-    /// The group of the container that an engine started below this one: the one below it that is not the engine's own. None before it is there.
+    /// The group of the container that an engine started below this one. None before it is there.
     pub fn of_container(&self) -> Option<Self> {
-        let is_engines = |name: &str| {
-            matches!(name, "conmon" | "supervisor" | "init.scope") || name.starts_with("libpod-conmon")
+        // In version 2, podman divides this group, into one of its own, whose name changes with podman's version, and the container's.
+        let is_containers = |name: &str| match self {
+            Self::V1 { .. } => !name.contains("conmon"),
+            Self::V2 { .. } => name.starts_with("libpod-payload"),
         };
         let entries = fs::read_dir(self.main_folder()).ok()?.flatten();
         let name = entries
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .map(|entry| entry.file_name())
-            .find(|name| !is_engines(&name.to_string_lossy()))?;
+            .find(|name| is_containers(&name.to_string_lossy()))?;
         match self {
             Self::V1 { freezer, cpuacct, .. } => {
                 let (freezer, cpuacct) = (freezer.join(&name), cpuacct.join(&name));
@@ -538,10 +573,11 @@ mod tests {
         assert_eq!((group.processes_below().len(), inner.processes().len()), (3, 2));
 
         // Version 2, as podman divides a group.
-        make("unified/g/libpod-payload-7");
-        make("unified/g/supervisor");
+        make("unified/g/runtime");
         let folder = root.path().join("unified/g");
         let group = Cgroup::V2 { folder: folder.clone() };
+        assert_eq!(group.of_container(), None, "podman's own group");
+        make("unified/g/libpod-payload-7");
         assert_eq!(group.of_container(), Some(Cgroup::V2 { folder: folder.join("libpod-payload-7") }));
         let found = Hierarchy::parse("cgroup2 /unified cgroup2 rw 0 0\n", "0::/\n", root.path());
         assert_eq!(found.option_for_containers(&group, "g").as_deref(), Some("--cgroups=split"));
@@ -556,6 +592,9 @@ mod tests {
         fs::create_dir_all(root.path().join("c/freezer/job")).unwrap();
         let found = Hierarchy::parse(mounts, "6:freezer:/job\n4:memory:/elsewhere\n", root.path());
         let group = Cgroup::V1 { freezer: "/f".into(), cpuacct: "/c".into(), more: Vec::new() };
+        assert_eq!(found.memory, Some(root.path().join("c/memory")), "the named folder is not there");
+        assert_eq!(found.of_containers().memory, Some(root.path().join("c/memory/job")));
+        assert_eq!(found.of_containers().cpu, None);
         let option = found.option_for_containers(&group, "deadheat-1-2-3");
         assert_eq!(option.as_deref(), Some("--cgroup-parent=/job/deadheat-1-2-3"));
         for name in ["deadheat-1-2-3/conmon", "deadheat-1-2-30"] {

@@ -13,6 +13,7 @@ use crate::cgroup::limits;
 use crate::command::{Ran, ShellCommand};
 use crate::monitor::Monitor;
 use crate::monitor::awake::Awake;
+use crate::process::container::container_of;
 use crate::process::profile::{self, ProfileError};
 use crate::process::run::RunId;
 use crate::process::{LocalProcess, Observe, Process, ProcessSpec, StartError};
@@ -27,6 +28,8 @@ pub struct LocalHost<'a> {
     pub hierarchy: &'a Hierarchy,
 }
 
+/// The controllers of version 2 that engines use for containers.
+const CONTROLLERS_OF_ENGINES: [&str; 4] = ["cpu", "cpuset", "memory", "pids"];
 /// How often to look whether a command has ended.
 const GLANCE: Duration = Duration::from_millis(10);
 
@@ -87,11 +90,18 @@ impl Host for LocalHost<'_> {
     fn hold_to_limits(&self, plan: &Plan) -> Result<Option<DelegatedGroup>, LimitsError> {
         let refused =
             |scenario: &ScenarioPlan, reason: String| LimitsError { scenario: scenario.name.clone(), reason };
-        let mut group = None;
-        if let Some(first) = plan.scenarios.iter().find(|one| one.limits.need_groups()) {
+        let find = |controllers: &[&str]| {
+            DelegatedGroup::find(self.hierarchy, &|| self.run.next_group(), controllers)
+        };
+        // Without these, some engines refuse to start a container, and others do without.
+        let has_containers = plan.contenders.iter().any(|one| container_of(&one.command).is_some());
+        let mut group = has_containers.then(|| find(&CONTROLLERS_OF_ENGINES).ok().flatten()).flatten();
+        if let Some(first) = plan.scenarios.iter().find(|one| one.limits.need_groups())
+            && group.is_none()
+        {
             let controllers = limits::controllers(plan.scenarios.iter().map(|one| &one.limits));
-            group = DelegatedGroup::find(self.hierarchy, &|| self.run.next_group(), &controllers)
-                .map_err(|error| refused(first, limits::not_here(&error.to_string())))?;
+            group =
+                find(&controllers).map_err(|error| refused(first, limits::not_here(&error.to_string())))?;
         }
         let base = group.as_ref().map(DelegatedGroup::base);
         let hierarchy = base.map_or_else(|| self.hierarchy.clone(), |base| self.hierarchy.based(base));

@@ -17,8 +17,40 @@ use super::run::lives;
 
 /// The label of every container that deadheat starts; its value is the run.
 pub const LABEL: &str = "deadheat.run";
-/// The variable in which the keeper says where a container's control groups go: an option of the engine.
+/// The variables in which the keeper says where a container's control groups go: an option of the engine, and one of its `run`.
+pub(super) const MANAGER_VARIABLE: &str = "DEADHEAT_CONTAINER_MANAGER";
+const MANAGER: &str = "${DEADHEAT_CONTAINER_MANAGER-}";
 pub(super) const GROUPS_VARIABLE: &str = "DEADHEAT_CONTAINER_GROUPS";
+
+/// The options of `run` without a value, of podman and of docker. Any other option has one: behind `=`, or as the next word.
+const FLAGS: [&str; 22] = [
+    "detach",
+    "disable-content-trust",
+    "env-host",
+    "help",
+    "http-proxy",
+    "init",
+    "interactive",
+    "no-healthcheck",
+    "no-hostname",
+    "no-hosts",
+    "oom-kill-disable",
+    "passwd",
+    "privileged",
+    "publish-all",
+    "quiet",
+    "read-only",
+    "read-only-tmpfs",
+    "replace",
+    "rm",
+    "rmi",
+    "sig-proxy",
+    "tty",
+];
+/// The same as letters.
+const FLAG_LETTERS: &str = "ditPq";
+/// Options that would take away what deadheat sets itself.
+const OWN: [&str; 4] = ["name", "cgroups", "cgroup-parent", "pod"];
 
 /// How often a container is tried to be removed, and the pause that grows between two attempts.
 const ATTEMPTS: u32 = 5;
@@ -59,22 +91,50 @@ pub fn container_of(command: &str) -> Option<(Engine, &str)> {
     let engine = Engine::ALL.into_iter().find(|engine| {
         command.strip_prefix(engine.program()).is_some_and(|rest| rest.starts_with(char::is_whitespace))
     })?;
-    let rest = command.strip_prefix(engine.program())?.trim_start().strip_prefix("run")?;
+    let rest = command.strip_prefix(engine.program())?.trim_start();
+    // deadheat's own word, if it has completed the command.
+    let rest = rest.strip_prefix(MANAGER).unwrap_or(rest).trim_start().strip_prefix("run")?;
     (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| (engine, rest.trim_start()))
 }
 
-/// Why deadheat cannot run a container with these options, the words between `run` and the image.
-pub fn problem(options: &[&str]) -> Option<&'static str> {
-    let detaches = |word: &&str| {
-        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
-        word.starts_with("--detach") && !word.starts_with("--detach-keys")
-            || letters
-                .is_some_and(|letters| letters.contains('d') && letters.chars().all(|c| "ditPq".contains(c)))
-    };
-    options
-        .iter()
-        .any(detaches)
-        .then_some("a container that runs in the background cannot be raced: leave out -d and --detach")
+/// The place of the image among the words after `run`: the first that is neither an option nor an option's value. None if there is none.
+///
+/// # Errors
+/// Why deadheat cannot run a container with the options before it.
+pub fn image_at(words: &[String]) -> Result<Option<usize>, String> {
+    let is_flag = |letter: char| FLAG_LETTERS.contains(letter);
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let has_next = if word == "--" {
+            return Ok((at + 1 < words.len()).then_some(at + 1));
+        } else if let Some(long) = word.strip_prefix("--") {
+            let name = long.split('=').next().unwrap_or(long);
+            if name == "detach" && long != "detach=false" {
+                return Err(in_background());
+            }
+            if OWN.contains(&name) || long == "rm=false" {
+                return Err(format!(
+                    "deadheat names containers, places their control groups and removes them: leave out --{name}"
+                ));
+            }
+            !long.contains('=') && !FLAGS.contains(&name)
+        } else if let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+            if letters.chars().take_while(|letter| is_flag(*letter)).any(|letter| letter == 'd') {
+                return Err(in_background());
+            }
+            // The first letter that needs a value takes the rest of the word, or the next one.
+            let rest = letters.trim_start_matches(is_flag);
+            rest.chars().count() == 1
+        } else {
+            return Ok(Some(at));
+        };
+        at += 1 + usize::from(has_next);
+    }
+    Ok(None)
+}
+
+fn in_background() -> String {
+    "a container that runs in the background cannot be raced: leave out -d and --detach".to_owned()
 }
 
 /// The command with what deadheat needs: a name and a label, no log of the engine's own, control groups below the contender's, and the
@@ -91,7 +151,7 @@ pub(super) fn with_options(
         rest.split_whitespace().any(|word| word == option || word.starts_with(&format!("{option}=")))
     };
     let mut words = vec![
-        format!("exec {engine} run --rm --name {name} --label {LABEL}={run} --log-driver none"),
+        format!("exec {engine} {MANAGER} run --rm --name {name} --label {LABEL}={run} --log-driver none"),
         format!("${{{GROUPS_VARIABLE}-}}"),
     ];
     if !cpus.is_empty() && !has("--cpuset-cpus") {
@@ -184,9 +244,35 @@ mod tests {
         ] {
             assert_eq!(container_of(command), expected, "{command}");
         }
-        assert!(problem(&["--network", "host", "-d"]).is_some());
-        assert!(problem(&["-it", "--detach=true"]).is_some() && problem(&["-dit"]).is_some());
-        assert!(problem(&["--rm", "-it", "--detach-keys=a", "--device", "-e", "a=-d"]).is_none());
+    }
+
+    #[test]
+    fn the_image_is_the_first_word_that_no_option_takes() {
+        let found = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            image_at(&words).map(|at| at.map(|at| words[at].clone()))
+        };
+        for (line, image) in [
+            ("x serve -d", "x"),
+            ("--rm -it --detach-keys=a --device /d -e a=-d x", "x"),
+            ("--network host --cpus 1 -u node x:1 --name y", "x:1"),
+            ("-p 80:80 -p=80:80 -p80:80 -itv /a:/b -ie a=b x", "x"),
+            ("--init --privileged=true --hostname redis x", "x"),
+            ("--network=host -- x", "x"),
+        ] {
+            assert_eq!(found(line), Ok(Some(image.to_owned())), "{line}");
+        }
+        assert_eq!(found("--network host"), Ok(None));
+        for line in ["-d x", "--network host --detach=true x", "-dit x", "-dp 80:80 x"] {
+            assert!(found(line).unwrap_err().contains("-d and --detach"), "{line}");
+        }
+        for (line, option) in [
+            ("--name web x", "--name"),
+            ("--cgroup-parent=/a x", "--cgroup-parent"),
+            ("--rm=false x", "--rm"),
+        ] {
+            assert!(found(line).unwrap_err().ends_with(option), "{line}");
+        }
     }
 
     #[test]
@@ -194,9 +280,12 @@ mod tests {
         let full = with_options("podman run x:1 serve", "deadheat-1", "1:2", &[0, 3], &["PORT"]).unwrap();
         assert_eq!(
             full,
-            "exec podman run --rm --name deadheat-1 --label deadheat.run=1:2 --log-driver none ${DEADHEAT_CONTAINER_GROUPS-} \
+            "exec podman ${DEADHEAT_CONTAINER_MANAGER-} run --rm --name deadheat-1 --label deadheat.run=1:2 --log-driver none \
+             ${DEADHEAT_CONTAINER_GROUPS-} \
              --cpuset-cpus 0,3 --env PORT x:1 serve"
         );
+        assert!(full.contains(MANAGER) && MANAGER.contains(MANAGER_VARIABLE));
+        assert!(matches!(container_of(&full), Some((Engine::Podman, rest)) if rest.ends_with("x:1 serve")));
         let own = "docker run --cpuset-cpus 1 x";
         let full = with_options(own, "n", "r", &[0], &[]).unwrap();
         assert!(!full.contains("--cpuset-cpus 0"), "{full}");

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use deadheat_record::{Ending, Limits};
+use deadheat_record::{CgroupKind, Ending, Limits};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, getppid, set_child_subreaper, set_parent_process_death_signal, wait,
@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::affinity;
 use crate::cgroup::{Cgroup, Hierarchy};
 use crate::command::GIT_VARIABLES;
-use crate::process::container::{self, GROUPS_VARIABLE};
+use crate::process::container::{self, Engine, GROUPS_VARIABLE, MANAGER_VARIABLE, container_of};
 use crate::process::{profile, tree};
 
 /// The hidden subcommand that runs this program as a keeper.
@@ -130,12 +130,14 @@ fn keep_one() -> io::Result<()> {
     if let Some(room) = &order.room {
         hierarchy = hierarchy.based(room);
     }
+    if order.is_container {
+        hierarchy = hierarchy.of_containers();
+    }
     let group = hierarchy.make_limited(&order.group, &order.limits).map_err(io::Error::other)?;
-    let of_container = group
-        .as_ref()
-        .filter(|_| order.is_container)
-        .and_then(|group| hierarchy.option_for_containers(group, &order.group));
-    let (child, begun_ns) = match begin(&order, group.as_ref(), of_container) {
+    let command = if order.is_container { order.command.as_str() } else { "" };
+    let begun = engine_variables(command, &order.group, &hierarchy, group.as_ref())
+        .and_then(|of_engine| begin(&order, group.as_ref(), of_engine));
+    let (child, begun_ns) = match begun {
         Ok(begun) => begun,
         Err(error) => {
             let _ = group.as_ref().map(Cgroup::remove);
@@ -162,6 +164,31 @@ fn keep_one() -> io::Result<()> {
     }
     say(&Message::Gone { left: left.iter().map(|pid| pid.as_raw_nonzero().get()).collect() });
     Ok(())
+}
+
+/// Variables with the options that make an engine put a container below the group, whose name is `name`. None for other commands.
+///
+/// # Errors
+/// The engine can only put it elsewhere.
+pub(super) fn engine_variables(
+    command: &str,
+    name: &str,
+    hierarchy: &Hierarchy,
+    group: Option<&Cgroup>,
+) -> io::Result<Vec<(&'static str, String)>> {
+    let Some((engine, _)) = container_of(command) else { return Ok(Vec::new()) };
+    let is_version_1 = group.is_some_and(|group| group.kind() == CgroupKind::V1);
+    if engine == Engine::Docker && !is_version_1 {
+        return Err(io::Error::other(
+            "Docker starts containers outside of the command, where deadheat can freeze and read them only as root and with control groups of \
+             version 1; race it with podman (`engine = \"podman\"`)",
+        ));
+    }
+    let option = group.and_then(|group| hierarchy.option_for_containers(group, name));
+    // With systemd's groups, podman would refuse a path.
+    let manager = is_version_1 && engine == Engine::Podman;
+    let manager = manager.then(|| (MANAGER_VARIABLE, "--cgroup-manager=cgroupfs".to_owned()));
+    Ok(option.map(|option| (GROUPS_VARIABLE, option)).into_iter().chain(manager).collect())
 }
 
 fn say(message: &Message) {
@@ -197,10 +224,10 @@ fn signals() -> io::Result<Signals> {
 fn begin(
     order: &KeeperOrder,
     group: Option<&Cgroup>,
-    of_container: Option<String>,
+    of_engine: Vec<(&'static str, String)>,
 ) -> io::Result<(Child, Option<u64>)> {
     let spawned_ns = now_ns();
-    let (child, mut stage) = spawn(order, group, of_container)?;
+    let (child, mut stage) = spawn(order, group, of_engine)?;
     say(&Message::Staged { pid: Pid::from_child(&child).as_raw_nonzero().get() });
     if io::stdin().lock().read_line(&mut String::new()).unwrap_or(0) == 0 {
         return Ok((child, None));
@@ -215,7 +242,7 @@ fn begin(
 fn spawn(
     order: &KeeperOrder,
     group: Option<&Cgroup>,
-    of_container: Option<String>,
+    of_engine: Vec<(&'static str, String)>,
 ) -> io::Result<(Child, UnixStream)> {
     let log = std::fs::OpenOptions::new().create(true).append(true).open(&order.log)?;
     let stage =
@@ -231,7 +258,7 @@ fn spawn(
         .arg(&order.command)
         .current_dir(&order.folder)
         .envs(order.env.iter().map(|(name, value)| (name, value)))
-        .envs(of_container.map(|option| (GROUPS_VARIABLE, option)))
+        .envs(of_engine)
         .stdin(OwnedFd::from(theirs))
         .stdout(log.try_clone()?)
         .stderr(log)

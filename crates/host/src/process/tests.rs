@@ -119,3 +119,30 @@ fn only_the_last_lines_are_shown() {
     let text = tail(&log);
     assert!(text.contains("line 49") && text.contains("line 38") && !text.contains("line 37"));
 }
+
+#[test]
+fn an_engine_is_told_where_containers_go_and_docker_is_refused_where_that_cannot_work() {
+    use crate::cgroup::{Cgroup, Hierarchy};
+
+    let mounts = "cgroup /c/freezer cgroup rw,freezer 0 0\n";
+    let root = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(root.path().join("c/freezer/job")).unwrap();
+    let here = Hierarchy::parse(mounts, "6:freezer:/job\n", root.path());
+    let one = Cgroup::V1 { freezer: "/f".into(), cpuacct: "/c".into(), more: Vec::new() };
+    let two = Cgroup::V2 { folder: "/f".into() };
+    let told = |command: &str, group: Option<&Cgroup>| {
+        let variables = keeper::engine_variables(command, "deadheat-1", &here, group);
+        variables.map(|all| all.into_iter().map(|(_, option)| option).collect::<Vec<_>>())
+    };
+    let parent = "--cgroup-parent=/job/deadheat-1".to_owned();
+    assert_eq!(
+        told("podman run x", Some(&one)).unwrap(),
+        [parent.clone(), "--cgroup-manager=cgroupfs".into()]
+    );
+    assert_eq!(told("docker run x", Some(&one)).unwrap(), [parent]);
+    assert_eq!(told("podman run x", Some(&two)).unwrap(), ["--cgroups=split"]);
+    assert!(told("podman run x", None).unwrap().is_empty() && told("node x", Some(&one)).unwrap().is_empty());
+    for group in [None, Some(&two)] {
+        assert!(told("docker run x", group).unwrap_err().to_string().contains("podman"));
+    }
+}

@@ -11,12 +11,14 @@ use rustix::process::{Pid, Signal, kill_process};
 /// The folder of the processes.
 pub(crate) const PROC: &str = "/proc";
 
-/// Whether a process has a handler for a signal.
+/// Whether a process has a handler for a signal, or waits for it: small init programs block signals and take them one by one.
 pub(crate) fn handles(pid: Pid, signal: Signal) -> bool {
     let status = fs::read_to_string(format!("{PROC}/{}/status", pid.as_raw_nonzero())).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    caught & (1 << (signal.as_raw() - 1)) != 0
+    let mask = |name: &str| {
+        let mask = status.lines().find_map(|line| line.strip_prefix(name));
+        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+    };
+    (mask("SigCgt:") | mask("SigBlk:")) & (1 << (signal.as_raw() - 1)) != 0
 }
 
 /// Every process with its parent, as `proc` lists them now.

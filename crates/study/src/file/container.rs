@@ -6,12 +6,14 @@ use std::path::Path;
 
 use deadheat_host::command::quoted;
 use deadheat_host::process::container::Engine;
+use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 
 use super::complaint::Complaint;
 use super::fields::Fields;
 use super::limits::memory;
 use super::model::{Need, NeedKind};
+use super::parts::default_name;
 use super::words::{nearest, one_of, shown};
 
 /// The keys that only a container has.
@@ -40,7 +42,10 @@ pub(super) fn container(fields: &Fields<'_, '_>, name: Option<&str>) -> Option<C
         return None;
     };
     let engine = engine(fields);
-    let built = || format!("localhost/deadheat-{}", tag(name.unwrap_or("contender")));
+    let built = || {
+        let usual = || file.as_ref().map_or_else(String::new, |file| default_name(file.get_ref()));
+        format!("localhost/deadheat-{}", tag(&name.map_or_else(usual, str::to_owned)))
+    };
     let image_name = image.as_ref().map_or_else(built, |image| image.get_ref().clone());
     if image_name.is_empty() || image_name.starts_with('-') || image_name.contains(char::is_whitespace) {
         let title = format!("`{}` is not the name of an image", shown(&image_name));
@@ -143,8 +148,33 @@ fn cpuset(fields: &Fields<'_, '_>) -> Option<String> {
     (!cpus.is_empty()).then(|| format!("--cpuset-cpus={}", cpus.join(",")))
 }
 
-/// A name as a tag of an image may have it.
+/// A contender's name as the name of an image may have it. The digest of a name that has other characters tells it from similar names.
 fn tag(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    name.chars().map(plain).collect()
+    let tag: String = name.chars().map(plain).collect();
+    if tag == name && !tag.ends_with('-') {
+        return tag;
+    }
+    let digest: String =
+        Sha256::digest(name.as_bytes())[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{tag}-{digest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn different_names_have_different_images() {
+        assert_eq!((tag("node"), tag("node-cluster")), ("node".into(), "node-cluster".into()));
+        let similar =
+            ["Node", "a_b", "a.b", "a-b", "é", "ü", "node (cluster)", "node.containerfile", "a-", "node"];
+        let tags: std::collections::BTreeSet<String> = similar.iter().map(|name| tag(name)).collect();
+        assert_eq!(tags.len(), similar.len(), "{tags:?}");
+        let is_valid = |tag: &String| {
+            tag.bytes().all(|c| c == b'-' || c.is_ascii_lowercase() || c.is_ascii_digit())
+                && !tag.ends_with('-')
+        };
+        assert!(tags.iter().all(is_valid), "{tags:?}");
+    }
 }

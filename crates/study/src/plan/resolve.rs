@@ -6,6 +6,7 @@ use std::mem::discriminant;
 use std::time::Duration;
 
 use deadheat_host::command::SEED;
+use deadheat_host::process::container::{Engine, container_of};
 use deadheat_load::Rate;
 use deadheat_record as record;
 use deadheat_record::{
@@ -159,6 +160,18 @@ fn without_hindrance(
         return Err(UsageError::new(
             format!("scenario {name} has a `link`, and --load-host has the network between the machines"),
             "leave out one of the two; --scenario chooses scenarios",
+        ));
+    }
+    let with_docker = contenders
+        .iter()
+        .find(|one| matches!(container_of(one.command.get_ref()), Some((Engine::Docker, _))));
+    if let Some(contender) = with_docker {
+        return Err(UsageError::new(
+            format!(
+                "scenario {name} has a `link`, and Docker starts the container of {} outside of it",
+                shown(contender.name.get_ref())
+            ),
+            "run it with podman (`engine = \"podman\"`), leave it out with --only, or choose other scenarios with --scenario",
         ));
     }
     let on_socket = contenders.iter().find(|one| *one.listen.get_ref() == record::Listen::Socket);

@@ -2,7 +2,7 @@
 //!
 //! Owns: what the engine is asked. Must not know: how containers are run.
 
-use deadheat_host::process::container::{Engine, ask, container_of, problem};
+use deadheat_host::process::container::{Engine, ask, container_of, image_at};
 use deadheat_record::{Container, Contender, Plan};
 
 use super::PrepareError;
@@ -28,28 +28,24 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
                 format!("see whether `{engine} ps` works; --only with the others\' names races without it"),
             )
         })?;
-        // The image is the first word that the engine knows as one: the words before it are options and their values.
-        let words = rest.split_whitespace().map(|word| word.trim_matches(['"', '\'']));
-        let words: Vec<&str> = words.collect();
+        let words =
+            shlex::split(rest).unwrap_or_else(|| rest.split_whitespace().map(str::to_owned).collect());
+        let at = image_at(&words).map_err(|problem| failed("cannot be raced".into(), problem))?;
+        let named = at.map(|at| words[at].as_str());
         let known = |image: &str| {
             let about = ask(engine, &["image", "inspect", "--format", "{{.Id}} {{.Size}}", image]).ok()?;
             let (id, bytes) = about.trim().split_once(' ')?;
             Some((image.to_owned(), id.to_owned(), bytes.parse::<u64>().ok()?))
         };
-        let names = || words.iter().enumerate().filter(|(_, word)| !word.starts_with('-'));
-        let found = names().find_map(|(at, word)| Some((at, known(word)?)));
-        let Some((at, (image, id, bytes))) = found else {
-            let last = names().next().map_or("IMAGE", |(_, word)| *word);
+        let Some((image, id, bytes)) = named.and_then(known) else {
+            let image = named.unwrap_or("IMAGE");
             return Err(failed(
                 "names no image that is here".into(),
                 format!(
-                    "fetch it (`{engine} pull {last}`, or `pull = true` in a study), build it (`containerfile`), or correct its name; `{engine} images` lists what is here"
+                    "fetch it (`{engine} pull {image}`, or `pull = true` in a study), build it (`containerfile`), or correct its name; `{engine} images` lists what is here"
                 ),
             ));
         };
-        if let Some(problem) = problem(&words[..at]) {
-            return Err(failed("cannot be raced".into(), problem.into()));
-        }
         let of_runtime = match engine {
             Engine::Podman => "{{.Host.OCIRuntime.Name}} {{.Host.OCIRuntime.Version}}",
             Engine::Docker => "{{.DefaultRuntime}}",
