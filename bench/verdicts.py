@@ -21,6 +21,15 @@ Kinds, and how many races each gets:
   trio       10   three contenders: the same server twice, and one that works 5 % more
   seven       3   seven contenders: four alike, three that work 10, 20 and 30 % more
   idle       10   one side makes and collects garbage whenever it is idle, the other only before it is loaded: frozen, that must tell nothing
+  hosts-aa         20   as aa, with servers and load on hosts of their own, by ssh
+  hosts-planted-5  10   as planted-5, there
+  container-aa         20   as aa, each server in a container on the host's network
+  container-planted-5  10   as planted-5, there
+  container-cost       10   a server as a process and in such a container, asked whether they are equivalent within 1 %
+
+Kinds of hosts need two, h1 for the servers and h2 for the load, that ssh reaches. Network namespaces of this machine do:
+  cargo run --release --locked -p deadheat-testkit --example hosts -- 2 bench/verdicts.py run ... hosts-aa hosts-planted-5
+Kinds of containers need root and podman.
 
 The servers are Bun, Node and Go with one handler (bench/servers), by turns. Every race that ended is a line of FILE, so that
 a campaign can go on another day. Nothing else may run meanwhile. A race is begun only while the machine is fit: while the hypervisor
@@ -31,6 +40,7 @@ import argparse
 import contextlib
 import fcntl
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -43,7 +53,8 @@ import races
 import verdict_tables
 
 NUMBERS = {"aa": 60, "planted-3": 40, "planted-5": 40, "planted-1": 20, "planted-1-narrow": 6, "foreign": 20, "tail": 10, "tail-aa": 20,
-           "tail-aa-slow": 6, "wrk-aa": 10, "wrk-3": 10, "trio": 10, "seven": 3, "idle": 10}
+           "tail-aa-slow": 6, "wrk-aa": 10, "wrk-3": 10, "trio": 10, "seven": 3, "idle": 10, "hosts-aa": 20, "hosts-planted-5": 10,
+           "container-aa": 20, "container-planted-5": 10, "container-cost": 10}
 KEPT = races.ROOT / "docs/verdicts.jsonl"
 # About 4 to 9 % of a request: near what is planted, since Node's first items cost more than its later ones, and Go's less. In so many
 # epochs it is known to a tenth of itself.
@@ -56,6 +67,11 @@ WRK_RUNS, WRK_S = 5, 20
 # Stolen time with which `deadheat doctor` calls a machine unfit, and for how long it is watched before a race.
 UNFIT_STEAL, WATCHED_S = 0.05, 10
 SERVER_CPU, LOAD_CPU = "0", "1"
+# The address is h1's, where h2 reaches it. Each host would take all processors of the machine, which is the same for both.
+HOSTS = ("--server-host", "ssh://root@h1", "--load-host", "ssh://root@h2", "--server-address", "10.30.0.1",
+         "--server-cpus", SERVER_CPU, "--load-cpus", LOAD_CPU)
+# An image with nothing in it: the servers and their libraries are the machine's, so process and container run the same bytes.
+IMAGE, SEEN_INSIDE = "localhost/deadheat-bench", ("/usr", "/lib", "/lib64", races.ROOT)
 
 
 class Campaign:
@@ -103,8 +119,9 @@ class Campaign:
         number = self.number(kind)
         server = self.next_server(kind)
         held = {"aa": self.alike, "foreign": self.foreign, "tail": self.tail, "tail-aa": self.tail, "tail-aa-slow": self.tail,
-                "trio": self.trio, "seven": self.seven, "idle": self.idle, "wrk-aa": self.wrk, "wrk-3": self.wrk}.get(kind, self.planted)
-        if kind in ("trio", "seven", "wrk-3") or kind.startswith("planted"):
+                "trio": self.trio, "seven": self.seven, "idle": self.idle, "wrk-aa": self.wrk, "wrk-3": self.wrk,
+                "hosts-aa": self.alike, "container-aa": self.alike, "container-cost": self.container_cost}.get(kind, self.planted)
+        if kind in ("trio", "seven", "wrk-3") or "planted" in kind:
             # A calibration takes minutes and has a watch of its own: it comes before the race's.
             self.items(server, 0)
         stolen, waited_s = wait_until_fit()
@@ -118,13 +135,33 @@ class Campaign:
         choice = [server for server in self.servers.values() if server.name in self.choice and (kind != "idle" or server.name != "go")]
         return min(choice, key=lambda one: sum((line["kind"], line["server"]) == (kind, one.name) for line in self.kept))
 
-    def alike(self, _kind: str, _number: int, server: races.Server) -> dict:
-        return told(races.race([server.with_env()] * 2, self.folder))
+    def alike(self, kind: str, _number: int, server: races.Server) -> dict:
+        return told(races.race([self.placed(kind, server)] * 2, self.folder, *place_options(kind)))
 
     def planted(self, kind: str, _number: int, server: races.Server) -> dict:
-        more = self.items(server, float(kind.split("-")[1]) / 100)
+        more = self.items(server, float(re.search(r"planted-(\d+)", kind)[1]) / 100)
         margin = ("--margin", "0.5%") if kind.endswith("narrow") else ()
-        return told(races.race([server.with_env(), server.with_env(MORE=more)], self.folder, *margin))
+        commands = [self.placed(kind, server), self.placed(kind, server, MORE=more)]
+        return told(races.race(commands, self.folder, *margin, *place_options(kind)))
+
+    def container_cost(self, _kind: str, _number: int, server: races.Server) -> dict:
+        return told(races.race([server.with_env(), self.contained(server)], self.folder, "--margin", "1%"))
+
+    def placed(self, kind: str, server: races.Server, **env: object) -> str:
+        """The server's command where races of the kind run it."""
+        return self.contained(server, **env) if kind.startswith("container") else server.with_env(**env)
+
+    def contained(self, server: races.Server, **env: object) -> str:
+        """The server's command in a container on the host's network."""
+        if subprocess.run(["podman", "image", "exists", IMAGE]).returncode:
+            # An archive without a file; an image must have one layer at least.
+            with tempfile.TemporaryFile() as empty:
+                empty.write(bytes(10_240))
+                empty.seek(0)
+                subprocess.run(["podman", "import", "-", IMAGE], stdin=empty, check=True, capture_output=True)
+        words = [f"--volume={path}:{path}:ro" for path in (*SEEN_INSIDE, self.folder)]
+        words += [f"--env={key}={value}" for key, value in env.items()]
+        return f"podman run --network=host {' '.join(words)} {IMAGE} {server.command}"
 
     def foreign(self, _kind: str, number: int, server: races.Server) -> dict:
         # The servers go by threes, the cores by twos: all six combinations come.
@@ -154,6 +191,11 @@ class Campaign:
         more = self.items(server, 0.03) if kind == "wrk-3" else 0
         commands = [server.with_env(), server.with_env(MORE=more)]
         return races.wrk_pair(commands, WRK_RUNS, WRK_S, SERVER_CPU, LOAD_CPU)
+
+
+def place_options(kind: str) -> tuple[str, ...]:
+    """Options of a race that say where its servers and its load are."""
+    return HOSTS if kind.startswith("hosts") else ()
 
 
 @contextlib.contextmanager
