@@ -1,6 +1,7 @@
 //! Tests the harness itself: limits hold, no process escapes, and messages describe failures. The binary under test is
 //! a shell.
 
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -91,6 +92,8 @@ fn a_background_run_is_waited_for_by_the_lines_of_a_file_and_killed_alone() {
     let script = "sleep 30 & for i in 1 2 3; do echo $i >> lines; sleep 0.02; done; printf 4 >> lines; wait";
     let mut running = kit.deadheat(["-c", script]).spawn();
     running.wait_for_lines(&file, 3);
+    // Until then, a short sleep of the loop may still run.
+    running.wait_for("the beginning of a fourth line", || fs::read_to_string(&file).unwrap().ends_with('4'));
     assert!(running.is_running() && !wait_for_lines(&file, 4, Duration::from_millis(100)));
     let pid = running.pid();
     let outcome = running.kill_9();

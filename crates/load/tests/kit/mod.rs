@@ -189,6 +189,19 @@ pub(crate) fn never_slept(tally: &Tally) -> bool {
     tally.cpu_ns + tally.run_delay_ns.unwrap_or(0) > tally.wall_ns / 2
 }
 
+/// The first tally of a worker that never slept, or the last of ten. If the hypervisor takes the processor away for most of a slice, that looks like
+/// sleep; a worker that sleeps does so in all of them.
+pub(crate) fn first_awake(mut one: impl FnMut() -> Tally) -> Tally {
+    let mut tally = one();
+    for _ in 0..9 {
+        if never_slept(&tally) {
+            break;
+        }
+        tally = one();
+    }
+    tally
+}
+
 /// Opens a session, runs one slice, checks its tally: see [`loaded`].
 pub(crate) fn run(config: SessionConfig, order: &SliceOrder) -> Tally {
     loaded(&mut Session::open(config).unwrap(), order)
