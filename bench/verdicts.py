@@ -27,6 +27,8 @@ Kinds, and how many races each gets:
   container-planted-5  10   as planted-5, there
   container-cost       10   a server as a process and in such a container, asked whether they are equivalent within 1 %
 
+Without a KIND: all but those of hosts and containers.
+
 Kinds of hosts need two, h1 for the servers and h2 for the load, that ssh reaches. Network namespaces of this machine do:
   cargo run --release --locked -p deadheat-testkit --example hosts -- 2 bench/verdicts.py run ... hosts-aa hosts-planted-5
 Kinds of containers need root and podman.
@@ -55,6 +57,8 @@ import verdict_tables
 NUMBERS = {"aa": 60, "planted-3": 40, "planted-5": 40, "planted-1": 20, "planted-1-narrow": 6, "foreign": 20, "tail": 10, "tail-aa": 20,
            "tail-aa-slow": 6, "wrk-aa": 10, "wrk-3": 10, "trio": 10, "seven": 3, "idle": 10, "hosts-aa": 20, "hosts-planted-5": 10,
            "container-aa": 20, "container-planted-5": 10, "container-cost": 10}
+# What is held if no kind is named: those that need nothing else.
+USUAL = [kind for kind in NUMBERS if not kind.startswith(("hosts", "container"))]
 KEPT = races.ROOT / "docs/verdicts.jsonl"
 # About 4 to 9 % of a request: near what is planted, since Node's first items cost more than its later ones, and Go's less. In so many
 # epochs it is known to a tenth of itself.
@@ -283,7 +287,7 @@ def main() -> None:
         parser.error(f"no such server: {', '.join(sorted(unknown))}")
     if asked.what == "run":
         races.before = races.NOBODY if asked.as_nobody else ()
-        run(asked.kinds or list(NUMBERS), asked.servers.split(","), asked.out, asked.minutes, asked.number)
+        run(asked.kinds or USUAL, asked.servers.split(","), asked.out, asked.minutes, asked.number)
     else:
         print(verdict_tables.tables(verdict_tables.read(asked.out)))
 
