@@ -43,7 +43,7 @@ pub struct LogReading {
     /// Only requests to this host are sent. Default: all; of a HAR file, those to the host of its first request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Whether headers of a HAR file that may hold credentials are sent.
+    /// Whether cookies and authorization of a HAR file are sent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub credentials: bool,
 }

@@ -146,7 +146,7 @@ pub(crate) struct LogFlags {
     /// Also send requests of the log with these methods, which may change data, such as POST,PUT
     #[arg(long, value_name = "METHODS", value_delimiter = ',', requires = "requests_file")]
     pub(crate) allow_methods: Vec<String>,
-    /// Also send the headers of a HAR file that may hold credentials, such as cookies
+    /// Also send the cookies and the authorization that a HAR file contains
     #[arg(long, requires = "requests_file")]
     pub(crate) credentials: bool,
 }

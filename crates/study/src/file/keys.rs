@@ -256,10 +256,7 @@ pub(super) const REQUESTS_FROM: KeyTable = KeyTable {
             "host",
             "Send only requests to this host. Default: all; of a HAR file, those to the host of its first request.",
         ),
-        (
-            "credentials",
-            "`true`: also send the headers of a HAR file that may hold credentials, such as cookies.",
-        ),
+        ("credentials", "`true`: also send the cookies and the authorization that a HAR file contains."),
     ],
 };
 

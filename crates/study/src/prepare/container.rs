@@ -2,8 +2,10 @@
 //!
 //! Owns: what the engine is asked. Must not know: how containers are run.
 
-use deadheat_host::process::container::{Engine, ask, container_of, image_at};
-use deadheat_record::{Container, Contender, Plan};
+use deadheat_host::cgroup::Hierarchy;
+use deadheat_host::process::container::{Engine, ask, container_of, image_at, unfit};
+use deadheat_host::process::run::RunId;
+use deadheat_record::{CgroupKind, Container, Contender, Plan};
 
 use super::PrepareError;
 use super::version::Changed;
@@ -22,6 +24,9 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
             tail: String::new(),
             remedy,
         };
+        if let Some(problem) = unfit(engine, groups_here()) {
+            return Err(failed("cannot be raced".into(), problem.into()));
+        }
         let version = ask(engine, &["version", "--format", "{{.Client.Version}}"]).map_err(|error| {
             failed(
                 format!("cannot be run: {error}"),
@@ -40,7 +45,7 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
         let Some((image, id, bytes)) = named.and_then(known) else {
             let image = named.unwrap_or("IMAGE");
             return Err(failed(
-                "names no image that is here".into(),
+                format!("takes {image} for its image, which is not here"),
                 format!(
                     "fetch it (`{engine} pull {image}`, or `pull = true` in a study), build it (`containerfile`), or correct its name; `{engine} images` lists what is here"
                 ),
@@ -58,6 +63,15 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
             Some(Container { image, id, engine: format!("{engine} {}", version.trim()), runtime });
     }
     Ok(())
+}
+
+/// The control groups that deadheat can make.
+fn groups_here() -> CgroupKind {
+    let Some(group) = Hierarchy::detect().make(&RunId::current().next_group()) else {
+        return CgroupKind::None;
+    };
+    let _ = group.remove();
+    group.kind()
 }
 
 /// The contenders whose image is another one than in the plan, unless they are `out`.

@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 
 use super::gather::Gathering;
 use super::request_line::of_parts;
-use super::{Entry, Line, Reason, TrafficError, is_credential};
+use super::{Entry, Line, Reason, TrafficError};
 
 /// Headers that belong to one connection or that deadheat writes itself (RFC 9110, section 7.6.1).
 const OF_THE_CONNECTION: [&str; 11] = [
@@ -26,6 +26,8 @@ const OF_THE_CONNECTION: [&str; 11] = [
     "expect",
     "http2-settings",
 ];
+/// Headers that say who the user is.
+const CREDENTIALS: [&str; 4] = ["cookie", "cookie2", "authorization", "proxy-authorization"];
 
 #[derive(Deserialize)]
 struct Archive {
@@ -158,7 +160,7 @@ fn line(entry: HarEntry, credentials: bool) -> Line {
         let name = one.name.to_ascii_lowercase();
         !name.starts_with(':')
             && !OF_THE_CONNECTION.contains(&name.as_str())
-            && (credentials || !is_credential(&name))
+            && (credentials || !CREDENTIALS.contains(&name.as_str()))
     };
     let headers = request.headers.into_iter().filter(kept).map(|one| (one.name, one.value)).collect();
     Line::Request(Entry { headers, body, status: Some(status), time: started_date_time, ..entry })

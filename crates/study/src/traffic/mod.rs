@@ -27,8 +27,27 @@ use gather::Gathering;
 pub const SAFE_METHODS: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
 /// The meanings that a field of a log can have.
 pub const FIELDS: [&str; 8] = ["request", "method", "path", "query", "status", "time", "host", "body"];
-/// Parts of the names of headers that may say who a user is, or prove it.
-const CREDENTIALS: [&str; 7] = ["cookie", "auth", "token", "key", "secret", "session", "csrf"];
+/// Words in the names of headers that say who a user is, or prove it.
+const CREDENTIALS: [&str; 16] = [
+    "apikey",
+    "auth",
+    "authentication",
+    "authorization",
+    "cookie",
+    "cookie2",
+    "credential",
+    "csrf",
+    "csrftoken",
+    "key",
+    "password",
+    "secret",
+    "session",
+    "sessionid",
+    "token",
+    "xsrf",
+];
+/// Headers whose keys are none.
+const NO_CREDENTIALS: [&str; 3] = ["idempotency-key", "sec-websocket-key", "surrogate-key"];
 /// How many broken lines are kept to be shown.
 const SHOWN: usize = 3;
 /// A larger share of broken lines, in per cent, means that the file has another format.
@@ -43,7 +62,8 @@ const MOST_DISTINCT: usize = 1 << 20;
 /// Whether the header of this name may hold credentials.
 pub fn is_credential(header: &str) -> bool {
     let header = header.to_ascii_lowercase();
-    CREDENTIALS.iter().any(|part| header.contains(*part))
+    let mut words = header.split(['-', '_']);
+    !NO_CREDENTIALS.contains(&header.as_str()) && words.any(|word| CREDENTIALS.contains(&word))
 }
 
 /// The requests of a file, and what was left out.

@@ -346,11 +346,9 @@ fn headers_that_may_hold_credentials_are_known_by_their_names() {
     let private = ["Authorization", "proxy-authorization", "cookie2", "X-Amz-Security-Token", "X-CSRF-Token"];
     for name in private.into_iter().chain(["x-api-key", "X-Session-Id", "X-Client-Secret"]) {
         assert!(is_credential(name), "{name}");
-        let har = HAR.replace("\"name\": \"Cookie\"", &format!("\"name\": \"{name}\""));
-        let headers = plain(&har).recording.requests[0].headers.clone();
-        assert_eq!(headers, [("accept".to_owned(), "text/html".to_owned())], "{name}");
     }
-    for name in ["accept", "accept-language", "user-agent", "x-requested-with", "X-Tenant", "x-forwarded-for"]
+    for name in
+        ["accept", "user-agent", "X-Author", "X-Tenant", "x-forwarded-for", "Idempotency-Key", "x-keyword"]
     {
         assert!(!is_credential(name), "{name}");
     }
