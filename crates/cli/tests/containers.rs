@@ -187,7 +187,9 @@ fn what_cannot_be_raced_is_refused_with_the_remedy() {
     let nowhere = Image { name: "localhost/nowhere-at-all:1".into(), settings: image.settings.clone() };
     kit.file("study.toml", study(&nowhere, ""));
     let outcome = deadheat(&kit, image, &["check", "."]).run();
-    outcome.assert_status(2).assert_stderr_has("names no image that is here");
+    outcome
+        .assert_status(2)
+        .assert_stderr_has("takes localhost/nowhere-at-all:1 for its image, which is not here");
     outcome.assert_stderr_has("podman pull localhost/nowhere-at-all:1");
     // Its program refuses an argument. The message shows what the program printed.
     kit.file("study.toml", study(image, "command = \"--no-such-option\""));

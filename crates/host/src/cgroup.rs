@@ -500,6 +500,14 @@ pub fn processes_below(folder: &Path) -> Vec<Pid> {
     folders_below(folder).iter().flat_map(|folder| processes_in(folder)).collect()
 }
 
+/// Processes in the groups that an engine made below this folder: those of a container, and the engine's own that watches it.
+pub fn processes_of_engines(folder: &Path) -> Vec<Pid> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_engines = |name: &str| name.starts_with("libpod-") || name == "conmon";
+    let theirs = entries.filter(|entry| is_engines(&entry.file_name().to_string_lossy()));
+    theirs.flat_map(|entry| processes_below(&entry.path())).collect()
+}
+
 /// A folder and all below it, each before those inside it.
 fn folders_below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -571,6 +579,11 @@ mod tests {
         fs::write(freezer.join("cgroup.procs"), "10\n").unwrap();
         fs::write(freezer.join("libpod-7/cgroup.procs"), "11\n12\n").unwrap();
         assert_eq!((group.processes_below().len(), inner.processes().len()), (3, 2));
+        fs::write(freezer.join("conmon/cgroup.procs"), "13\n").unwrap();
+        let theirs: Vec<i32> =
+            processes_of_engines(&freezer).iter().map(|pid| pid.as_raw_nonzero().get()).collect();
+        assert_eq!(theirs.len(), 3, "{theirs:?}");
+        assert!(!theirs.contains(&10), "a contender's process is named and left");
 
         // Version 2, as podman divides a group.
         make("unified/g/runtime");

@@ -63,7 +63,7 @@ pub trait Host {
     /// The system's error.
     fn keep_awake(&self, latency_us: u32, cpus: &[usize]) -> io::Result<Awake>;
 
-    /// Prepares control groups for the limits of the plan's scenarios, for as long as the value lives.
+    /// Prepares control groups for the limits of the plan's scenarios and for containers, for as long as the value lives.
     ///
     /// # Errors
     /// The scenario whose limits cannot be set, and why.

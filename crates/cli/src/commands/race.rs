@@ -460,7 +460,10 @@ fn attempted(
 ) -> Result<Attempt, Failure> {
     let shown = path.display();
     let record = deadheat_record::read(path)?;
-    of_this_race(path, &record.plan, plan)?;
+    // Elsewhere, engines and folders have other names, and the race cannot be continued anyway.
+    let is_here =
+        other_machine(&record.machine, &machine(Path::new("/"), host.hierarchy, host.run)).is_none();
+    of_this_race(path, &record.plan, plan, is_here)?;
     askable(&record.plan, &flags.fail_if)?;
     let (alpha, why) = match alpha_left(&record)? {
         AlphaLeft::Nothing => {
@@ -501,8 +504,8 @@ fn move_aside(path: &Path, why: &str, alpha: f64, console: &Console) -> Result<(
     Ok(())
 }
 
-/// Checks that a record is of the race that this command line describes.
-fn of_this_race(path: &Path, then: &Plan, now: &Plan) -> Result<(), UsageError> {
+/// Checks that a record is of the race that this command line describes. `is_here`: it is of this machine, so that the commands of contenders must be the same.
+fn of_this_race(path: &Path, then: &Plan, now: &Plan, is_here: bool) -> Result<(), UsageError> {
     let facts = |plan: &Plan| {
         let contenders: Vec<&str> = plan.contenders.iter().map(|one| one.name.as_str()).collect();
         let scenarios: Vec<String> =
@@ -518,7 +521,8 @@ fn of_this_race(path: &Path, then: &Plan, now: &Plan) -> Result<(), UsageError> 
             ("margin", plan.method.margin.to_string()),
         ];
         let facts = facts.into_iter().map(|(what, value)| (what.to_owned(), value));
-        facts.chain(plan.contenders.iter().flat_map(programs)).collect::<Vec<_>>()
+        let programs = plan.contenders.iter().filter(|_| is_here).flat_map(programs);
+        facts.chain(programs).collect::<Vec<_>>()
     };
     let refused = |what: &str| {
         let problem = format!("--continue {}: this is the record of another race, {what}", path.display());

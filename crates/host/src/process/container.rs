@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use deadheat_record::Finding;
+use deadheat_record::{CgroupKind, Finding};
 
 use super::keeper::CGROUP_PREFIX;
 use super::run::lives;
@@ -23,7 +23,7 @@ const MANAGER: &str = "${DEADHEAT_CONTAINER_MANAGER-}";
 pub(super) const GROUPS_VARIABLE: &str = "DEADHEAT_CONTAINER_GROUPS";
 
 /// The options of `run` without a value, of podman and of docker. Any other option has one: behind `=`, or as the next word.
-const FLAGS: [&str; 22] = [
+const FLAGS: [&str; 26] = [
     "detach",
     "disable-content-trust",
     "env-host",
@@ -44,8 +44,12 @@ const FLAGS: [&str; 22] = [
     "replace",
     "rm",
     "rmi",
+    "rootfs",
     "sig-proxy",
+    "tls-verify",
     "tty",
+    "unsetenv-all",
+    "use-api-socket",
 ];
 /// The same as letters.
 const FLAG_LETTERS: &str = "ditPq";
@@ -131,6 +135,13 @@ pub fn image_at(words: &[String]) -> Result<Option<usize>, String> {
         at += 1 + usize::from(has_next);
     }
     Ok(None)
+}
+
+/// Why containers of this engine cannot be raced with these control groups.
+pub fn unfit(engine: Engine, groups: CgroupKind) -> Option<&'static str> {
+    (engine == Engine::Docker && groups != CgroupKind::V1).then_some(
+        "Docker starts containers outside of the command, where deadheat can freeze and read them only as root and with control groups of version 1: use podman",
+    )
 }
 
 fn in_background() -> String {
@@ -259,6 +270,7 @@ mod tests {
             ("-p 80:80 -p=80:80 -p80:80 -itv /a:/b -ie a=b x", "x"),
             ("--init --privileged=true --hostname redis x", "x"),
             ("--network=host -- x", "x"),
+            ("--unsetenv-all --tls-verify --read-only x serve", "x"),
         ] {
             assert_eq!(found(line), Ok(Some(image.to_owned())), "{line}");
         }

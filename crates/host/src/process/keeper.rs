@@ -135,9 +135,8 @@ fn keep_one() -> io::Result<()> {
     }
     let group = hierarchy.make_limited(&order.group, &order.limits).map_err(io::Error::other)?;
     let command = if order.is_container { order.command.as_str() } else { "" };
-    let begun = engine_variables(command, &order.group, &hierarchy, group.as_ref())
-        .and_then(|of_engine| begin(&order, group.as_ref(), of_engine));
-    let (child, begun_ns) = match begun {
+    let of_engine = engine_variables(command, &order.group, &hierarchy, group.as_ref());
+    let (child, begun_ns) = match begin(&order, group.as_ref(), of_engine) {
         Ok(begun) => begun,
         Err(error) => {
             let _ = group.as_ref().map(Cgroup::remove);
@@ -166,29 +165,23 @@ fn keep_one() -> io::Result<()> {
     Ok(())
 }
 
-/// Variables with the options that make an engine put a container below the group, whose name is `name`. None for other commands.
-///
-/// # Errors
-/// The engine can only put it elsewhere.
+/// Variables with the options that make an engine put a container below the group, whose name is `name`. None for other commands, and for containers of
+/// Docker that it puts elsewhere.
 pub(super) fn engine_variables(
     command: &str,
     name: &str,
     hierarchy: &Hierarchy,
     group: Option<&Cgroup>,
-) -> io::Result<Vec<(&'static str, String)>> {
-    let Some((engine, _)) = container_of(command) else { return Ok(Vec::new()) };
-    let is_version_1 = group.is_some_and(|group| group.kind() == CgroupKind::V1);
-    if engine == Engine::Docker && !is_version_1 {
-        return Err(io::Error::other(
-            "Docker starts containers outside of the command, where deadheat can freeze and read them only as root and with control groups of \
-             version 1; race it with podman (`engine = \"podman\"`)",
-        ));
+) -> Vec<(&'static str, String)> {
+    let (Some((engine, _)), Some(group)) = (container_of(command), group) else { return Vec::new() };
+    if container::unfit(engine, group.kind()).is_some() {
+        return Vec::new();
     }
-    let option = group.and_then(|group| hierarchy.option_for_containers(group, name));
+    let option = hierarchy.option_for_containers(group, name);
     // With systemd's groups, podman would refuse a path.
-    let manager = is_version_1 && engine == Engine::Podman;
+    let manager = engine == Engine::Podman && group.kind() == CgroupKind::V1;
     let manager = manager.then(|| (MANAGER_VARIABLE, "--cgroup-manager=cgroupfs".to_owned()));
-    Ok(option.map(|option| (GROUPS_VARIABLE, option)).into_iter().chain(manager).collect())
+    option.map(|option| (GROUPS_VARIABLE, option)).into_iter().chain(manager).collect()
 }
 
 fn say(message: &Message) {

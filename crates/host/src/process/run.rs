@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use deadheat_record::Finding;
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 
-use crate::cgroup::{Hierarchy, processes_below, remove_tree};
+use crate::cgroup::{Hierarchy, processes_below, processes_of_engines, remove_tree};
 use crate::process::container;
 use crate::process::keeper::{CGROUP_PREFIX, RUN_VARIABLE};
 use crate::process::tree;
@@ -136,6 +136,9 @@ pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
     // An engine's containers live in such groups.
     if !groups.is_empty() {
         findings.extend(container::left_behind());
+        // An engine that was killed while it started a container no longer knows it.
+        let unknown: Vec<Pid> = groups.iter().flat_map(|folder| processes_of_engines(folder)).collect();
+        tree::signal(&unknown, Signal::KILL);
     }
     let end = Instant::now() + EMPTY_PATIENCE;
     for folder in groups {

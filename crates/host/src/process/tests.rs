@@ -121,8 +121,9 @@ fn only_the_last_lines_are_shown() {
 }
 
 #[test]
-fn an_engine_is_told_where_containers_go_and_docker_is_refused_where_that_cannot_work() {
+fn an_engine_is_told_where_containers_go_and_docker_only_where_that_works() {
     use crate::cgroup::{Cgroup, Hierarchy};
+    use deadheat_record::CgroupKind;
 
     let mounts = "cgroup /c/freezer cgroup rw,freezer 0 0\n";
     let root = tempfile::tempdir().unwrap();
@@ -130,19 +131,24 @@ fn an_engine_is_told_where_containers_go_and_docker_is_refused_where_that_cannot
     let here = Hierarchy::parse(mounts, "6:freezer:/job\n", root.path());
     let one = Cgroup::V1 { freezer: "/f".into(), cpuacct: "/c".into(), more: Vec::new() };
     let two = Cgroup::V2 { folder: "/f".into() };
-    let told = |command: &str, group: Option<&Cgroup>| {
+    let told = |command: &str, group: Option<&Cgroup>| -> Vec<String> {
         let variables = keeper::engine_variables(command, "deadheat-1", &here, group);
-        variables.map(|all| all.into_iter().map(|(_, option)| option).collect::<Vec<_>>())
+        variables.into_iter().map(|(_, option)| option).collect()
     };
     let parent = "--cgroup-parent=/job/deadheat-1".to_owned();
-    assert_eq!(
-        told("podman run x", Some(&one)).unwrap(),
-        [parent.clone(), "--cgroup-manager=cgroupfs".into()]
-    );
-    assert_eq!(told("docker run x", Some(&one)).unwrap(), [parent]);
-    assert_eq!(told("podman run x", Some(&two)).unwrap(), ["--cgroups=split"]);
-    assert!(told("podman run x", None).unwrap().is_empty() && told("node x", Some(&one)).unwrap().is_empty());
-    for group in [None, Some(&two)] {
-        assert!(told("docker run x", group).unwrap_err().to_string().contains("podman"));
+    assert_eq!(told("podman run x", Some(&one)), [parent.clone(), "--cgroup-manager=cgroupfs".into()]);
+    assert_eq!(told("docker run x", Some(&one)), [parent]);
+    assert_eq!(told("podman run x", Some(&two)), ["--cgroups=split"]);
+    for (command, group) in [("podman run x", None), ("node x", Some(&one)), ("docker run x", Some(&two))] {
+        assert!(told(command, group).is_empty(), "{command}");
     }
+    let unfit = |engine, groups| container::unfit(engine, groups).is_some();
+    assert!(
+        unfit(container::Engine::Docker, CgroupKind::V2)
+            && unfit(container::Engine::Docker, CgroupKind::None)
+    );
+    assert!(
+        !unfit(container::Engine::Docker, CgroupKind::V1)
+            && !unfit(container::Engine::Podman, CgroupKind::None)
+    );
 }
