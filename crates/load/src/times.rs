@@ -41,24 +41,23 @@ impl From<Times> for Cells {
 
 impl From<Cells> for Times {
     fn from(cells: Cells) -> Times {
-        let longest = cells.cells.iter().fold(0u64, |sum, (distance, _)| sum.saturating_add(*distance));
-        // With room for any time, it would have a quarter of a megabyte, and a slice on a hundred hosts has hundreds of these.
-        let mut histogram = empty_up_to(longest.clamp(2 * LOWEST_NS, HIGHEST_NS));
+        let mut times = Times::new();
         let mut ns = 0u64;
         for (distance, count) in cells.cells {
             ns = ns.saturating_add(distance);
-            histogram.saturating_record_n(ns, count);
+            times.histogram.saturating_record_n(ns, count);
         }
-        // Merging may need more room.
-        histogram.auto(true);
-        Times { histogram, clamped: cells.clamped }
+        times.clamped = cells.clamped;
+        times
     }
 }
 
 impl Times {
     /// An empty distribution.
     pub fn new() -> Times {
-        Times { histogram: empty_up_to(HIGHEST_NS), clamped: 0 }
+        // This cannot fail: the bounds are constants, and every test uses them.
+        let histogram = Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, 3).expect("valid bounds");
+        Times { histogram, clamped: 0 }
     }
 
     /// Records one time.
@@ -113,12 +112,6 @@ impl Times {
     }
 }
 
-/// A histogram with room for times up to `highest_ns`, which is at least twice the lowest.
-fn empty_up_to(highest_ns: u64) -> Histogram<u64> {
-    // This cannot fail: the bounds are in order, and every test uses them.
-    Histogram::new_with_bounds(LOWEST_NS, highest_ns, 3).expect("valid bounds")
-}
-
 impl Default for Times {
     fn default() -> Self {
         Times::new()
@@ -169,17 +162,6 @@ mod tests {
             (copy.histogram.min(), copy.histogram.max()),
             (times.histogram.min(), times.histogram.max())
         );
-        // The copy of short times has little room, and gets more when it is needed, in either direction.
-        let mut short = Times::new();
-        short.record(57_331);
-        let mut copy = Times::from(Cells::from(short.clone()));
-        assert!(copy.histogram.distinct_values() < short.histogram.distinct_values() / 4);
-        copy.merge(&times);
-        times.merge(&short);
-        assert_eq!(copy.histogram, times.histogram);
-        copy.record(HIGHEST_NS);
-        times.record(HIGHEST_NS);
-        assert_eq!(copy.histogram, times.histogram);
         // A cell that no sender would name.
         let far = Times::from(Cells { cells: vec![(u64::MAX, 2), (u64::MAX, u64::MAX)], clamped: 0 });
         assert!(far.count() > 0);

@@ -136,9 +136,7 @@ pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
     // An engine's containers live in such groups.
     if !groups.is_empty() {
         findings.extend(container::left_behind());
-        // An engine that was killed while it started a container no longer knows it.
-        let unknown: Vec<Pid> = groups.iter().flat_map(|folder| processes_of_engines(folder)).collect();
-        tree::signal(&unknown, Signal::KILL);
+        findings.extend(end_unknown_containers(&groups));
     }
     let end = Instant::now() + EMPTY_PATIENCE;
     for folder in groups {
@@ -179,6 +177,20 @@ pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
     };
     findings.extend(tree::with_environment(RUN_VARIABLE).into_iter().filter_map(left));
     findings
+}
+
+/// Ends what is left of containers in these groups: an engine that was killed while it started a container no longer knows it. Engines first have time to
+/// remove what they know.
+fn end_unknown_containers(groups: &[PathBuf]) -> Option<Finding> {
+    let left = || -> Vec<Pid> { groups.iter().flat_map(|folder| processes_of_engines(folder)).collect() };
+    let end = Instant::now() + EMPTY_PATIENCE;
+    while !left().is_empty() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let unknown = left();
+    tree::signal(&unknown, Signal::KILL);
+    let message = "processes of a container that its engine no longer knows were left over from an earlier run of deadheat; they were ended";
+    (!unknown.is_empty()).then(|| Finding::warn("leftover-container", message, "nothing has to be done"))
 }
 
 #[cfg(test)]
