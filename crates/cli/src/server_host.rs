@@ -442,7 +442,7 @@ fn server_address(
     ))
 }
 
-/// Starts an agent on each load host once, so that what is wrong there is known before anything is sent, and the program is there when the race
+/// Starts an agent on each load host once. This shows what is wrong there before anything is sent, and copies the program there before the race
 /// begins. Says which machines are about to be reached.
 fn reach_load_hosts(
     target: &SshTarget,

@@ -374,7 +374,7 @@ impl Cgroup {
 
     /// The group of the container that an engine started below this one. None before it is there.
     pub fn of_container(&self) -> Option<Self> {
-        // In version 2, podman divides this group, into one of its own, whose name changes with podman's version, and the container's.
+        // In version 2, podman makes two groups in this one: the container's, and another for podman, whose name depends on podman's version.
         let is_containers = |name: &str| match self {
             Self::V1 { .. } => !name.contains("conmon"),
             Self::V2 { .. } => name.starts_with("libpod-payload"),

@@ -21,7 +21,7 @@ pub(crate) enum Failure {
     /// A load host was lost before anything was measured.
     #[error(transparent)]
     HostLost(UsageError),
-    /// Load hosts cannot be reached, or networks cannot be made. A race that needs them can go on when that works again.
+    /// Load hosts cannot be reached, or networks cannot be made. The race can be continued when they can.
     #[error(transparent)]
     NotNow(UsageError),
     /// A race can be continued elsewhere and not here, and no new one may begin.
@@ -76,7 +76,7 @@ impl Failure {
         }
     }
 
-    /// What a failure to reach load hosts, or to make networks, is to a race that goes on.
+    /// Marks a failure to reach load hosts or to make networks: a later attempt may continue the race.
     pub(crate) fn for_now(self) -> Self {
         match self {
             Self::Usage(error) => Self::NotNow(error),

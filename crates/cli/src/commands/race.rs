@@ -440,7 +440,7 @@ enum Attempt {
     BeginsAgain {
         /// What the earlier attempts left of alpha.
         alpha: f64,
-        /// Why the race does not go on.
+        /// Why the old race cannot be continued.
         why: String,
     },
 }

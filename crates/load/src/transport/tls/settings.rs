@@ -113,7 +113,7 @@ impl TryFrom<TlsOrigin> for TlsSettings {
     type Error = TlsError;
 
     fn try_from(origin: TlsOrigin) -> Result<TlsSettings, TlsError> {
-        // Whoever sends settings may not learn what is in the files here.
+        // Another machine must not learn what is in the files of this one.
         if let TlsTrust::File(path) = origin.trust {
             return Err(TlsError::FileOfAnother { path });
         }
