@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deadheat_load::{
-    Address, Arrivals, Backend, Expectation, Limit, Pacer, Prepared, Rate, Requests, SessionConfig,
-    SliceOrder, request_bytes,
+    Address, Arrivals, Backend, Expectation, Limit, LoadSession as _, Pacer, Prepared, Rate, Requests,
+    SessionConfig, SliceOrder, request_bytes,
 };
 use deadheat_remote::{HostCommand, LoadHosts, Patience, RemoteSession, start_skew};
 use deadheat_testkit::{TestServer, bed_or_skip, processes_with_env, turn, wait_until};
@@ -176,7 +176,7 @@ fn what_control_of_many_agents_costs() {
         let sent = || (0..count).map(|host| hosts.traffic(host).0.messages).sum::<u64>();
         let (used, messages) = (own_ns(), sent());
         for _ in 0..SLICES {
-            session.slice_on_hosts(&order).into_iter().for_each(|one| drop(one.result.unwrap()));
+            session.slice(&order).unwrap();
         }
         let (used, messages) = (own_ns() - used, sent() - messages);
         let idle = own_ns();

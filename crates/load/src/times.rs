@@ -1,5 +1,7 @@
 //! Owns: the distribution of one kind of time. Must not know what the time means.
 
+use std::sync::OnceLock;
+
 use hdrhistogram::Histogram;
 
 /// Resolution at the bottom of the range. The histogram's cells are a power of two wide; the bottom 2,048 cells have
@@ -14,23 +16,29 @@ const HIGHEST_NS: u64 = 3_600_000_000_000;
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 #[serde(from = "Cells", into = "Cells")]
 pub struct Times {
-    histogram: Histogram<u64>,
+    /// Empty until it is needed if the times came from another machine: a histogram takes a quarter of a megabyte,
+    /// their cells a few hundred bytes.
+    histogram: OnceLock<Histogram<u64>>,
+    /// What came from another machine; of no use once the histogram is there.
+    received: Vec<Cell>,
     clamped: u64,
 }
+
+/// The distance of a cell's highest time from that of the cell before, in nanoseconds, and its count.
+type Cell = (u64, u64);
 
 /// The cells of [`Times`] that are not empty: what is sent to another machine.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Cells {
-    /// For each cell, ascending: the distance of its highest time from that of the cell before, in nanoseconds, and its
-    /// count.
-    cells: Vec<(u64, u64)>,
+    /// Ascending.
+    cells: Vec<Cell>,
     clamped: u64,
 }
 
 impl From<Times> for Cells {
     fn from(times: Times) -> Cells {
         let mut before = 0;
-        let cells = times.histogram.iter_recorded().map(|cell| {
+        let cells = times.histogram().iter_recorded().map(|cell| {
             let distance = cell.value_iterated_to() - before;
             before = cell.value_iterated_to();
             (distance, cell.count_at_value())
@@ -40,24 +48,28 @@ impl From<Times> for Cells {
 }
 
 impl From<Cells> for Times {
-    fn from(cells: Cells) -> Times {
-        let mut times = Times::new();
-        let mut ns = 0u64;
-        for (distance, count) in cells.cells {
-            ns = ns.saturating_add(distance);
-            times.histogram.saturating_record_n(ns, count);
-        }
-        times.clamped = cells.clamped;
-        times
+    fn from(Cells { cells, clamped }: Cells) -> Times {
+        Times { histogram: OnceLock::new(), received: cells, clamped }
+    }
+}
+
+fn empty() -> Histogram<u64> {
+    // This cannot fail: the bounds are constants, and every test uses them.
+    Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, 3).expect("valid bounds")
+}
+
+fn add_cells(cells: &[Cell], sum: &mut Histogram<u64>) {
+    let mut ns = 0u64;
+    for (distance, count) in cells {
+        ns = ns.saturating_add(*distance);
+        sum.saturating_record_n(ns, *count);
     }
 }
 
 impl Times {
     /// An empty distribution.
     pub fn new() -> Times {
-        // This cannot fail: the bounds are constants, and every test uses them.
-        let histogram = Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, 3).expect("valid bounds");
-        Times { histogram, clamped: 0 }
+        Times { histogram: OnceLock::from(empty()), received: Vec::new(), clamped: 0 }
     }
 
     /// Records one time.
@@ -66,7 +78,7 @@ impl Times {
         if ns > HIGHEST_NS {
             self.clamped += 1;
         }
-        self.histogram.saturating_record(ns.min(HIGHEST_NS));
+        self.histogram_mut().saturating_record(ns.min(HIGHEST_NS));
     }
 
     /// Records the same time `count` times.
@@ -74,20 +86,26 @@ impl Times {
         if ns > HIGHEST_NS {
             self.clamped += count;
         }
-        self.histogram.saturating_record_n(ns.min(HIGHEST_NS), count);
+        self.histogram_mut().saturating_record_n(ns.min(HIGHEST_NS), count);
     }
 
     /// Adds another distribution.
     pub fn merge(&mut self, other: &Times) {
-        // Both have the same bounds, so the sum cannot fail.
-        let added = self.histogram.add(&other.histogram);
-        debug_assert!(added.is_ok());
         self.clamped += other.clamped;
+        let sum = self.histogram_mut();
+        match other.histogram.get() {
+            None => add_cells(&other.received, sum),
+            Some(theirs) => {
+                // Both have the same bounds, so the sum cannot fail.
+                let added = sum.add(theirs);
+                debug_assert!(added.is_ok());
+            }
+        }
     }
 
     /// How many times were recorded, including clamped ones.
     pub fn count(&self) -> u64 {
-        self.histogram.len()
+        self.histogram().len()
     }
 
     /// How many times were above 1 h and recorded as 1 h.
@@ -98,17 +116,27 @@ impl Times {
     /// The smallest time at or below which the share `quantile` (0 to 1) of all times lies, or `None` if empty. In
     /// nanoseconds, with the precision of [`Times`].
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
-        (self.count() > 0).then(|| self.histogram.value_at_quantile(quantile))
+        (self.count() > 0).then(|| self.histogram().value_at_quantile(quantile))
     }
 
     /// Mean in nanoseconds, or `None` if empty.
     pub fn mean_ns(&self) -> Option<f64> {
-        (self.count() > 0).then(|| self.histogram.mean())
+        (self.count() > 0).then(|| self.histogram().mean())
     }
 
     /// The histogram itself, for encoding and for values that this type does not offer.
     pub fn histogram(&self) -> &Histogram<u64> {
-        &self.histogram
+        self.histogram.get_or_init(|| {
+            let mut histogram = empty();
+            add_cells(&self.received, &mut histogram);
+            histogram
+        })
+    }
+
+    #[inline]
+    fn histogram_mut(&mut self) -> &mut Histogram<u64> {
+        self.histogram();
+        self.histogram.get_mut().expect("it was made just now")
     }
 }
 
@@ -155,13 +183,26 @@ mod tests {
         for ns in [0, 3, 9, 8_000, 8_001, 57_331, 5_000_011, 5_000_011, HIGHEST_NS, u64::MAX] {
             times.record(ns);
         }
-        let copy = Times::from(Cells::from(times.clone()));
-        assert_eq!(copy.histogram, times.histogram);
+        let mut copy = Times::from(Cells::from(times.clone()));
+        assert_eq!(copy.histogram(), times.histogram());
         assert_eq!((copy.clamped(), copy.quantile_ns(0.0)), (1, times.quantile_ns(0.0)));
         assert_eq!(
-            (copy.histogram.min(), copy.histogram.max()),
-            (times.histogram.min(), times.histogram.max())
+            (copy.histogram().min(), copy.histogram().max()),
+            (times.histogram().min(), times.histogram().max())
         );
+        // In both directions, and before anybody looked.
+        let received = || Times::from(Cells::from(times.clone()));
+        copy.merge(&received());
+        let mut other = received();
+        other.merge(&times);
+        let mut twice = times.clone();
+        twice.merge(&times);
+        for (sum, clamped) in [(&copy, copy.clamped()), (&other, other.clamped())] {
+            assert_eq!((sum.histogram(), clamped), (twice.histogram(), 2));
+        }
+        let mut one_more = received();
+        one_more.record(9);
+        assert_eq!(one_more.count(), times.count() + 1);
         // A cell that no sender would name.
         let far = Times::from(Cells { cells: vec![(u64::MAX, 2), (u64::MAX, u64::MAX)], clamped: 0 });
         assert!(far.count() > 0);
