@@ -291,7 +291,7 @@ fn wait_for_the_end(child: &Child, mut signals: Signals) -> io::Result<()> {
         let [input, end, ended] = fds.map(|fd| !fd.revents().is_empty());
         if ended {
             let _ = signals.child.read(&mut [0_u8; 64]);
-            if let Some((_, status)) = reap().into_iter().find(|(one, _)| *one == pid) {
+            if let Some((_, status)) = reap().0.into_iter().find(|(one, _)| *one == pid) {
                 say(&Message::Exited { raw: status.into_raw() });
             }
         }
@@ -301,13 +301,16 @@ fn wait_for_the_end(child: &Child, mut signals: Signals) -> io::Result<()> {
     }
 }
 
-/// Reaps every child that has ended.
-fn reap() -> Vec<(Pid, ExitStatus)> {
+/// Reaps every child that has ended. Also says whether there are children that have not.
+fn reap() -> (Vec<(Pid, ExitStatus)>, bool) {
     let mut ended = Vec::new();
-    while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-        ended.push((pid, ExitStatus::from_raw(status.as_raw())));
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => ended.push((pid, ExitStatus::from_raw(status.as_raw()))),
+            Ok(None) => return (ended, true),
+            Err(_) => return (ended, false),
+        }
     }
-    ended
 }
 
 /// An exit status in words.
@@ -378,18 +381,19 @@ fn end_members(
             container.processes().first().is_some_and(|pid| !tree::handles(*pid, signal_of(&order.ending)))
         });
     let grace_ms = if is_deaf { 0 } else { order.grace_ms };
-    wait_until_empty(members, Duration::from_millis(grace_ms));
+    wait_until_empty(group, Duration::from_millis(grace_ms));
     let mut killed = false;
     if let Some(container) = container {
         let running = container.processes();
         killed = !running.is_empty();
         tree::signal(&running, Signal::KILL);
         // An engine that is killed while it removes a container leaves the container's network behind.
-        wait_until_empty(members, KILL_PATIENCE);
+        wait_until_empty(group, KILL_PATIENCE);
     }
     let start = Instant::now();
     loop {
         reap();
+        // Looks through all processes of the machine, once all seem to have ended.
         let left = members();
         if left.is_empty() || start.elapsed() > KILL_PATIENCE {
             return (left, killed);
@@ -400,16 +404,17 @@ fn end_members(
         tree::signal(&members(), Signal::KILL);
         let _ = group.map(Cgroup::kill);
         let _ = group.map(Cgroup::thaw);
-        wait_until_empty(members, Duration::from_millis(50));
+        wait_until_empty(group, Duration::from_millis(50));
     }
 }
 
-fn wait_until_empty(members: &dyn Fn() -> Vec<Pid>, patience: Duration) {
+/// Waits until nothing is in the group or descends from the keeper. As it adopts orphans, it has a child as long as it has descendants.
+fn wait_until_empty(group: Option<&Cgroup>, patience: Duration) {
+    let is_empty = || !reap().1 && group.is_none_or(|group| group.processes_below().is_empty());
     let start = Instant::now();
     let mut pause = Duration::from_micros(500);
     loop {
-        reap();
-        if members().is_empty() || start.elapsed() >= patience {
+        if is_empty() || start.elapsed() >= patience {
             return;
         }
         std::thread::sleep(pause);
