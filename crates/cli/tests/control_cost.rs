@@ -21,7 +21,10 @@ use deadheat_testkit::{TestServer, bed_or_skip, processes_with_env, turn, wait_u
 use crate::common::{BINARY, kit};
 
 const WORKERS: usize = 3;
-const SLICES: usize = 100;
+/// So many that ten of them start further apart than the p99.
+const SLICES: usize = 1_000;
+/// Slices with each number of agents.
+const SLICES_OF_MANY: usize = 100;
 const LENGTH: Duration = Duration::from_millis(100);
 /// A slice during which the controlling side only waits.
 const LONG: Duration = Duration::from_secs(5);
@@ -98,7 +101,7 @@ fn what_control_of_three_load_hosts_costs() {
     println!(
         "start skew                     p50 {:?}, p99 {:?}",
         skews[SLICES / 2],
-        skews[SLICES * 99 / 100]
+        skews[SLICES * 99 / 100 - 1]
     );
     println!(
         "messages per slice and host    {:.2} there, {:.2} back",
@@ -175,7 +178,7 @@ fn what_control_of_many_agents_costs() {
         let order = SliceOrder { pacer, limit: Limit::duration(LENGTH), settle: Duration::ZERO, start: 0 };
         let sent = || (0..count).map(|host| hosts.traffic(host).0.messages).sum::<u64>();
         let (used, messages) = (own_ns(), sent());
-        for _ in 0..SLICES {
+        for _ in 0..SLICES_OF_MANY {
             session.slice(&order).unwrap();
         }
         let (used, messages) = (own_ns() - used, sent() - messages);
@@ -184,8 +187,8 @@ fn what_control_of_many_agents_costs() {
         let idle = (own_ns() - idle) as f64 / LONG.as_nanos() as f64;
         println!(
             "{count:6}  {connected:10.0?}  {:14.2}  {:6.2} ms  {:6.2} %  {:6.1} MB",
-            per(messages, SLICES as f64),
-            used as f64 / 1e6 / SLICES as f64,
+            per(messages, SLICES_OF_MANY as f64),
+            used as f64 / 1e6 / SLICES_OF_MANY as f64,
             100.0 * idle,
             own_bytes().saturating_sub(before) as f64 / 1e6
         );
