@@ -107,3 +107,22 @@ fn what_nobody_lets_begin_does_not() {
     assert!(!kit.path().join("ended.txt").exists(), "what never began is not asked to end");
     kit.assert_nothing_left();
 }
+
+/// Whatever the contender started has the whole grace to end by itself, and the keeper waits no longer than that takes.
+#[test]
+fn an_orphan_is_waited_for_until_it_has_ended() {
+    let kit = Kit::new(BINARY);
+    let mut keeper = Keeper::of(&kit);
+    let orphan = "trap \"sleep 0.3; touch ended.txt; exit\" TERM; touch up.txt; while :; do sleep 0.05; done";
+    let grace = Duration::from_secs(100);
+    let order = order(&kit, &format!("setsid sh -c '{orphan}' & sleep 60"));
+    keeper.told(&KeeperOrder { grace_ms: grace.as_millis() as u64, ..order });
+    keeper.says();
+    writeln!(keeper.stdin, "begin").unwrap();
+    assert!(wait_until(Duration::from_secs(30), || kit.path().join("up.txt").exists()));
+    let left = std::time::Instant::now();
+    keeper.left_alone();
+    assert!(kit.path().join("ended.txt").exists(), "it was killed in its grace");
+    assert!(left.elapsed() < grace, "the keeper waited for nobody");
+    kit.assert_nothing_left();
+}
