@@ -21,7 +21,7 @@ use deadheat_testkit::{TestServer, bed_or_skip, processes_with_env, turn, wait_u
 use crate::common::{BINARY, kit};
 
 const WORKERS: usize = 3;
-/// So many that ten of them start further apart than the p99.
+/// In ten of these, the hosts start further apart than in the p99.
 const SLICES: usize = 1_000;
 /// Slices with each number of agents.
 const SLICES_OF_MANY: usize = 100;

@@ -79,7 +79,7 @@ fn what_begins_is_the_contender_and_not_its_keeper() {
     let staged = keeper.says();
     let Message::Staged { pid } = staged else { panic!("{staged:?}") };
     std::thread::sleep(Duration::from_millis(50));
-    assert!(!kit.path().join("input.txt").exists(), "nobody has let it begin");
+    assert!(!kit.path().join("input.txt").exists(), "it began without permission");
     let let_ns = now_ns();
     writeln!(keeper.stdin, "begin").unwrap();
     let started = keeper.says();
@@ -123,6 +123,6 @@ fn an_orphan_is_waited_for_until_it_has_ended() {
     let left = std::time::Instant::now();
     keeper.left_alone();
     assert!(kit.path().join("ended.txt").exists(), "it was killed in its grace");
-    assert!(left.elapsed() < grace, "the keeper waited for nobody");
+    assert!(left.elapsed() < grace, "the keeper waited although the orphan had ended");
     kit.assert_nothing_left();
 }

@@ -190,7 +190,7 @@ mod tests {
             (copy.histogram().min(), copy.histogram().max()),
             (times.histogram().min(), times.histogram().max())
         );
-        // In both directions, and before anybody looked.
+        // Merged into the received times and from them, before a histogram was made.
         let received = || Times::from(Cells::from(times.clone()));
         copy.merge(&received());
         let mut other = received();

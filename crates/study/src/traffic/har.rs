@@ -26,7 +26,7 @@ const OF_THE_CONNECTION: [&str; 11] = [
     "expect",
     "http2-settings",
 ];
-/// Headers that say who the user is.
+/// Headers that identify the user.
 const CREDENTIALS: [&str; 4] = ["cookie", "cookie2", "authorization", "proxy-authorization"];
 
 #[derive(Deserialize)]

@@ -27,7 +27,7 @@ use gather::Gathering;
 pub const SAFE_METHODS: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
 /// The meanings that a field of a log can have.
 pub const FIELDS: [&str; 8] = ["request", "method", "path", "query", "status", "time", "host", "body"];
-/// Words in the names of headers that say who a user is, or prove it.
+/// Words in the names of headers that identify a user or prove an identity.
 const CREDENTIALS: [&str; 16] = [
     "apikey",
     "auth",
