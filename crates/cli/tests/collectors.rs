@@ -170,7 +170,7 @@ fn runtimes(kit: &Kit) -> Vec<(&'static str, String, &'static str)> {
     let binary = kit.path().join("go-server");
     let mut build = Command::new("go");
     build
-        .args(["build", "-buildvcs=false", "-o"])
+        .args(["build", "-buildvcs=false", "-trimpath", "-o"])
         .arg(&binary)
         .arg(".")
         .current_dir(root().join("bench/servers/go"));

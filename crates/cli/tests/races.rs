@@ -310,6 +310,8 @@ fn the_peak_under_an_objective_is_found() {
         .args([
             "--slo",
             "p50 < 20ms",
+            "--cpu-latency",
+            "any",
             "-c",
             "16",
             "--warmup",

@@ -181,14 +181,18 @@ fn dies_with_the_race(name: &str, only: &str, scenario: &str, alive: &[&str]) {
         "20ms",
         "--record",
         "r.jsonl",
+        "--ready-timeout",
+        "120s",
     ];
     let mut running = kit.deadheat(arguments).args(short).limit(Duration::from_secs(300)).spawn();
     let record = kit.path().join("r.jsonl");
     let pid = running.pid();
     running.wait_for(&format!("a pilot in the record, and {alive:?} alive"), || {
         let piloted = std::fs::read_to_string(&record).is_ok_and(|text| text.contains("{\"line\":\"pilot\""));
-        let started = descendants(pid);
-        piloted && alive.iter().all(|program| started.iter().any(|one| one.command.contains(program)))
+        piloted && {
+            let started = descendants(pid);
+            alive.iter().all(|program| started.iter().any(|one| one.command.contains(program)))
+        }
     });
     // By their ids: other tests race the same studies, and a program that writes its title over its environment has no mark.
     let started = descendants(pid);
