@@ -23,7 +23,8 @@ race: setup
 	@cargo build --release --locked --quiet
 	@./target/release/deadheat race studies/trending --profile quick --measure 2s --scenario steady
 
-test: setup
+test:
+	@scripts/setup.sh packages
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	@scripts/tests.sh

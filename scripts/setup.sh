@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Prepares a machine to build, test and race: system packages, Rust, and what the studies' contenders need.
 #
-#   scripts/setup.sh        asks for nothing, may be run again at any time, and is quick when there is nothing to do
+#   scripts/setup.sh             asks for nothing, may be run again at any time, and is quick when there is nothing to do
+#   scripts/setup.sh packages    only the system packages and Rust: all that building deadheat needs
 #
 # System packages are installed on Debian and Ubuntu, as root or by sudo without a password; on other systems the table
 # at the end names what to install by hand. Exit status: 0 when deadheat can be built and tested, even if contenders
@@ -9,9 +10,10 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 studies=(trending metadata hello compiled ssr node-frameworks)
-missing=() # rows of the closing table: what is missing | what that costs
+work=$(mktemp -d)
+missing=$work/missing # rows of the closing table: what is missing | what that costs
+log=$work/log
 essential_missing=
-log=$(mktemp)
 policy= # the policy-rc.d that must go when we end
 PATH=$PATH:$HOME/.cargo/bin:/usr/local/go/bin:/usr/local/sbin:/usr/sbin
 
@@ -20,23 +22,33 @@ main() {
     trap 'exit 130' INT TERM
     install_packages
     check_essentials
-    link_php
-    link_mariadb
-    install_npm_packages
-    install_web_packages
-    build_go_contenders
-    build_plants
-    install_clients
+    if [ "${1:-}" != packages ]; then
+        link_php
+        link_mariadb
+        # Side by side: they wait for downloads most of the time.
+        beside install_npm_packages install_web_packages
+        beside build_go_contenders build_plants install_go_client
+        beside install_httpx
+        wait
+    fi
     report
 }
 
+# Runs these functions one after the other, beside what follows, with a log of their own.
+beside() {
+    (
+        log=$(mktemp -p "$work")
+        for step in "$@"; do "$step"; done
+    ) &
+}
+
 say() { printf 'setup: %-16s %s\n' "$1" "$2"; }
-lacks() { missing+=("$1|$2"); }
+lacks() { printf '%-16s %s\n' "$1" "$2" >>"$missing"; }
 has() { command -v "$1" >/dev/null 2>&1; }
 newest() { compgen -c "$1" | grep -xE "$1[0-9.]*" | sort -V | tail -n 1; }
 
 clean_up() {
-    rm -f "$log"
+    rm -rf "$work"
     if [ -n "$policy" ]; then
         as_root rm -f /usr/sbin/policy-rc.d
         if [ "$policy" = displaced ]; then as_root mv /usr/sbin/policy-rc.d.before-setup /usr/sbin/policy-rc.d; fi
@@ -108,18 +120,19 @@ install_packages() {
     fi
     hold_services
     as_root apt-get update -qq >"$log" 2>&1
-    # One by one: a package that this release does not have must not keep the others away.
+    # One by one if not together: a package that this release does not have must not keep the others away.
     local refused=()
-    for package in "${packages[@]}"; do
-        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-            -o DPkg::Lock::Timeout=120 "$package" >"$log" 2>&1 || refused+=("$package")
-    done
+    apt_install "${packages[@]}" || for package in "${packages[@]}"; do apt_install "$package" || refused+=("$package"); done
     disable_services "${packages[@]}"
     if [ ${#refused[@]} -gt 0 ]; then
         say "system packages" "installed: ${packages[*]}; refused: ${refused[*]}"
     else
         say "system packages" "installed: ${packages[*]}"
     fi
+}
+
+apt_install() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=120 "$@" >"$log" 2>&1
 }
 
 # Packages of services start them when they are installed. A policy that forbids it stands until we end.
@@ -183,7 +196,7 @@ check_essentials() {
 # ------------------------------------------------------------------------------ clients that an audit measures
 
 # The articles' load generators, written anew: nothing but an audit needs them.
-install_clients() {
+install_httpx() {
     local clients=bench/clients venv=bench/clients/venv sum
     sum=$(cksum <$clients/requirements.txt)
     if [ "$(cat $venv/.installed 2>/dev/null)" = "$sum" ] ||
@@ -195,7 +208,10 @@ install_clients() {
         say httpx "not installed: $(grep -m 1 -v '^$' "$log")"
         lacks httpx "an audit does not measure the articles' Python client"
     fi
-    if go_is_ready && (cd $clients/go && go build -buildvcs=false -trimpath -o ../bin/http-load .) >"$log" 2>&1; then
+}
+
+install_go_client() {
+    if go_is_ready && (cd bench/clients/go && go build -buildvcs=false -trimpath -o ../bin/http-load .) >"$log" 2>&1; then
         say "go client" ready
     else
         lacks go "an audit does not measure the articles' Go client"
@@ -359,12 +375,11 @@ build_plants() {
 # ------------------------------------------------------------------------------------------------------ the end
 
 report() {
-    local row
-    if [ ${#missing[@]} -gt 0 ]; then
+    if [ -s "$missing" ]; then
         printf '\n%-16s %s\n' missing "what that costs"
-        for row in "${missing[@]}"; do printf '%-16s %s\n' "${row%%|*}" "${row#*|}"; done
+        cat "$missing"
     fi
     [ -z "$essential_missing" ]
 }
 
-main
+main "$@"

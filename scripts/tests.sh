@@ -1,25 +1,14 @@
 #!/usr/bin/env bash
-# Compiles everything with clippy's lints, then runs all tests: those of single crates, of the page, and of the program. `make test` calls
-# this. All tests run, also when one of them failed.
+# Compiles everything with clippy's lints while the machine is set up, then runs all tests: those of single crates, of the page, and of the
+# program. `make test` calls this. All tests run, also when one of them failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 # Most tests mostly wait, so many run side by side.
 export RUST_TEST_THREADS=$(($(nproc) + 22)) DEADHEAT_TEST_SERVER=$target/debug/deadheat-test-server
 
-# Clippy compiles as rustc does, so linting needs no pass of its own over all libraries. cargo shows old warnings again.
-export RUSTC_WORKSPACE_WRAPPER=clippy-driver
-compiled=$(mktemp)
-cargo test --workspace --locked --quiet --no-run --color always 2>&1 | tee "$compiled"
-status=${PIPESTATUS[0]} warnings=$(grep -c 'warning' "$compiled")
-rm "$compiled"
-if [ "$status" -ne 0 ] || [ "$warnings" -gt 0 ]; then
-    echo 'warnings count as errors here: no test was run' >&2
-    exit 1
-fi
-
 # What runs beside the rest, each a process group of its own. It ends with this script, however that ends.
-beside=() said=$(mktemp -d)
+beside=() niced= said=$(mktemp -d)
 at_the_end() {
     for group in "${beside[@]}"; do kill -- "-$group" 2> /dev/null; done
     rm -r "$said"
@@ -27,9 +16,33 @@ at_the_end() {
 }
 trap at_the_end EXIT
 
+# Much of it waits for downloads, so the compiler need not wait for it.
+set -m
+scripts/setup.sh > "$said/setup" 2>&1 < /dev/null &
+setup=$!
+set +m
+beside=("$setup")
+
+# Tests build native contenders of studies as a user does, but ask them only for answers: compiled faster, they give the same.
+export CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+
+# Clippy compiles as rustc does, so linting needs no pass of its own over all libraries. cargo shows old warnings again.
+export RUSTC_WORKSPACE_WRAPPER=clippy-driver
+cargo test --workspace --locked --quiet --no-run --color always 2>&1 | tee "$said/compiled"
+status=${PIPESTATUS[0]} warnings=$(grep -c 'warning' "$said/compiled")
+if [ "$status" -ne 0 ] || [ "$warnings" -gt 0 ]; then
+    echo 'warnings count as errors here: no test was run' >&2
+    exit 1
+fi
+
+wait "$setup"
+status=$?
+beside=()
+cat "$said/setup"
+[ "$status" = 0 ] || exit "$status"
+
 # A nice value counts only within a session, and a process that ends leaves its session's share of the processors (sched(7), "The
 # autogroup feature"). At nice 19 it would then wait for seconds behind the session's other processes. So the session gets the same value.
-niced=
 if before=$(sed 's/.* //' /proc/self/autogroup 2> /dev/null) && [ "$(nice)" -gt "$before" ]; then
     niced=yes
     nice > /proc/self/autogroup
