@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::net::TcpListener;
+use std::time::Duration;
 
 use deadheat_testkit::{Kit, Outcome, SHORT_RACE, bed_or_skip, server_line, skip_loudly, turn};
 use serde_json::Value;
@@ -138,7 +139,8 @@ fn one_that_compresses_is_raced_against_one_that_does_not_and_said_to() {
     let server =
         |how: &str| format!("exec python3 {} {how} 2> /dev/null", kit.path().join("server.py").display());
     let race = kit.race().contender("plain", &server("")).contender("zipped", &server("gzip"));
-    let outcome = race.args(SHORT_RACE).args(PATIENCE).run();
+    let outcome =
+        race.args(SHORT_RACE).args(["--ready-timeout", "150s"]).limit(Duration::from_secs(600)).run();
     let json = outcome.json();
     // Whether the machine is quiet enough for a verdict does not matter here.
     assert!(!json["record"]["epochs"].as_array().unwrap().is_empty(), "{outcome}");
@@ -212,15 +214,19 @@ fn a_taken_port_is_named_with_its_holder() {
 #[test]
 fn a_port_that_a_firewall_leads_elsewhere_is_passed_over_or_named() {
     let (bed, kit) = (bed_or_skip!(1), kit());
-    // An engine that is killed leaves such rules for the ports of its containers.
-    let rule = |ports: &str| {
+    // An engine that is killed leaves such rules for the ports of its containers. Here, all but the last of every hundred ports have one: a
+    // process that looks for a port tries each of a hundred.
+    let rule = |first: u32| {
         format!(
-            "iptables -t nat -A OUTPUT -p tcp -d 127.0.0.1 --dport {ports} -j DNAT --to-destination 127.0.0.1:9"
+            "-A OUTPUT -p tcp -d 127.0.0.1 --dport {first}:{} -j DNAT --to-destination 127.0.0.1:9\n",
+            first + 98
         )
     };
-    // All but one block of ports, in which few processes begin.
-    let rules = format!("{} && {}", rule("20000:28999"), rule("29100:29999"));
-    let made = bed.inside("sh").args(["-c", &rules]).output().unwrap();
+    let rules: String = (20_000..30_000).step_by(100).map(rule).collect();
+    kit.file("rules", format!("*nat\n{rules}COMMIT\n"));
+    let rules = kit.path().join("rules");
+    let made =
+        bed.inside("iptables-restore").args(["--noflush".as_ref(), rules.as_os_str()]).output().unwrap();
     if !made.status.success() {
         skip_loudly!("no rule can be made: {}", String::from_utf8_lossy(&made.stderr));
     }
@@ -245,7 +251,7 @@ fn with_enough_others_the_race_goes_on_without_it() {
         .contender("bad", &server_line(&["--exit", "3"]))
         .contender("two", &good)
         .args(SHORT_RACE)
-        .args(PATIENCE)
+        .args(["--ready-timeout", "150s"])
         .run();
     let disturbed = is_disturbed(&outcome.json()["scenarios"][0]);
     outcome.assert_status(if disturbed { 3 } else { 1 });

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use deadheat_testkit::{Kit, Outcome, SHORT_RACE, quote, server_line, skip_loudly, turn};
 use serde_json::Value;
@@ -23,7 +24,8 @@ fn collecting() -> String {
 
 fn race(kit: &Kit, collectors: &str) -> Outcome {
     let run = kit.deadheat(["race", ".", "--record", "r.jsonl", "--collectors", collectors]).args(SHORT_RACE);
-    run.args(["--json", "r.json"]).run()
+    // Some twenty starts, of runtimes that take seconds on a busy machine.
+    run.args(["--json", "r.json", "--ready-timeout", "150s"]).limit(Duration::from_secs(900)).run()
 }
 
 fn document(kit: &Kit, outcome: &Outcome) -> Value {
@@ -52,7 +54,7 @@ fn pauses_are_counted_with_logging_on_and_epochs_know_nothing_of_it() {
         "[[probe]]\npath = \"/\"\n".to_owned(),
     ];
     kit.file("study.toml", study.concat());
-    let outcome = race(&kit, "1s");
+    let outcome = race(&kit, "2s");
     let document = document(&kit, &outcome);
     let all = document["scenarios"][0]["collectors"].as_array();
     let seen = match all.map(Vec::as_slice) {

@@ -104,6 +104,9 @@ impl Image {
     }
 }
 
+/// Engines take their time on a busy machine.
+const PATIENCE: [&str; 2] = ["--ready-timeout", "150s"];
+
 /// Runs deadheat with the tests' settings of the engine.
 fn deadheat<'k>(kit: &'k Kit, image: &Image, arguments: &[&str]) -> Invocation<'k> {
     kit.deadheat(arguments.iter().copied()).env("CONTAINERS_CONF", &image.settings)
@@ -135,6 +138,8 @@ fn a_container_is_raced_against_a_process() {
     kit.file("study.toml", study(image, "command = \"--json\"\nnetwork = \"host\""));
     let outcome = deadheat(&kit, image, &["race", ".", "--record", "r.jsonl"])
         .args(SHORT_RACE)
+        .args(PATIENCE)
+        .limit(Duration::from_secs(600))
         .json_to("race.json")
         .run();
     let json = outcome.json();
@@ -173,7 +178,7 @@ fn a_container_that_ignores_term_is_removed_and_a_bridge_leads_to_it_from_outsid
     let outcome = deadheat(&kit, image, &["check", ".", "--ready-timeout", "2s"]).run();
     outcome.assert_status(1).assert_stderr_has("container ");
     kit.file("study.toml", study(image, "command = \"--json\""));
-    let check = deadheat(&kit, image, &["check", "."]).spawn();
+    let check = deadheat(&kit, image, &["check", "."]).args(PATIENCE).spawn();
     let name = format!("deadheat-{}-", check.pid());
     check.wait().assert_status(0);
     kit.assert_nothing_left();
@@ -221,10 +226,10 @@ fn a_container_whose_deadheat_and_keeper_were_killed_is_named_and_removed() {
     let container = format!("podman run --network host {} --json", image.name);
     let arguments =
         ["race", &container, &container, "--record", "r.jsonl", "--epochs", "40", "--margin", "0.1"];
-    let race = deadheat(&kit, image, &arguments).spawn();
+    let mut race = deadheat(&kit, image, &arguments).args(PATIENCE).spawn();
     let pid = race.pid();
     let name = format!("deadheat-{pid}-");
-    assert!(wait_until(Duration::from_secs(60), || left(image).contains(&name)), "it starts a container");
+    race.wait_for("a container", || left(image).contains(&name));
     // Without its keepers, nothing ends the container.
     let keepers = descendants(pid);
     race.kill_9();
@@ -251,7 +256,7 @@ fn the_memory_of_a_scenario_limits_a_container_too() {
     let scenario = "[[scenario]]\nname = \"small\"\nconnections = 4\nmemory = \"64MB\"\n";
     kit.file("study.toml", study(image, "command = \"--json\"") + scenario);
     let race = deadheat(&kit, image, &["race", ".", "--record", "r.jsonl", "--epochs", "40"]);
-    let mut race = race.spawn();
+    let mut race = race.args(PATIENCE).spawn();
     let name = format!("deadheat-{}-", race.pid());
     // The group with the limit is the one that contains the container's.
     let limit = || {
@@ -268,13 +273,12 @@ fn the_memory_of_a_scenario_limits_a_container_too() {
             })
     };
     let mut found = None;
-    let is_found = wait_until(Duration::from_secs(60), || {
+    race.wait_for("a container in a group for memory", || {
         found = limit();
         found.is_some()
     });
     race.signal(Signal::INT);
     race.wait();
-    assert!(is_found, "no container in a group for memory");
     assert!(found < Some(65_000_000), "{found:?}");
     kit.assert_nothing_left();
 }

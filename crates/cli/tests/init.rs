@@ -1,7 +1,7 @@
 //! `init` with real services: what it writes passes a check, and whatever goes wrong writes nothing.
 #![allow(clippy::unwrap_used)]
 
-use deadheat_testkit::{Kit, Outcome, server_line};
+use deadheat_testkit::{Kit, Outcome, free_port, server_line};
 
 use crate::common::kit;
 
@@ -52,8 +52,7 @@ fn the_study_of_a_service_passes_a_check_and_is_replaced_only_by_force() {
 #[test]
 fn a_service_with_a_fixed_port_hears_what_a_race_needs() {
     let kit = kit();
-    // Below the ports that the kernel gives to others.
-    let port = 20_000 + std::process::id() % 10_000;
+    let port = free_port();
     let outcome = init(&kit, &["--url", &format!("http://127.0.0.1:{port}/")], &[]);
     outcome.assert_status(0).assert_stdout_has(&format!("now it always listens on {port}"));
     assert!(!outcome.stdout.contains("--git"), "{outcome}");

@@ -110,8 +110,8 @@ fn an_open_load_offers_what_was_asked_for() {
 
 #[test]
 fn a_server_that_is_too_slow_for_the_rate_is_told() {
-    let (kit, _turn, server) = (kit(), turn(), TestServer::start(&["--delay-ms", "20"]));
-    // Two connections that take 20 ms for each answer reach at most 100 requests per second.
+    let (kit, _turn, server) = (kit(), turn(), TestServer::start(&["--delay-ms", "100"]));
+    // Two connections that take 100 ms for each answer reach at most 20 requests per second.
     let arguments = "-r 300 -d 1s -c 2 --max-connections 2 --arrivals constant";
     let outcome = load(&kit, arguments, &server.url("/")).json_to("out.json").run();
     outcome.assert_status(3);
@@ -248,9 +248,8 @@ fn ctrl_c_is_heeded_while_the_answer_before_the_load_is_waited_for() {
 
 #[test]
 fn a_server_that_dies_leaves_a_record_of_it() {
-    // So few that a busy machine answers them in a second, too.
     let (kit, _turn, server) = (kit(), turn(), TestServer::start(&["--exit-after", "100"]));
-    let outcome = load(&kit, "-d 1s -c 4", &server.url("/")).json_to("out.json").run();
+    let outcome = load(&kit, "-n 400 -c 4", &server.url("/")).json_to("out.json").run();
     outcome.assert_status(3).assert_stdout_has("not connected").assert_stdout_has("refused");
     let json = record(&outcome);
     assert!(codes(&json).contains(&"errors".into()), "{outcome}");
@@ -343,12 +342,12 @@ fn files_of_requests_have_weights_and_orders() {
 
 #[test]
 fn the_ceiling_is_measured_when_it_is_asked_for() {
-    let (kit, _turn, server) = (kit(), turn(), TestServer::start(&["--delay-ms", "5"]));
-    let outcome = load(&kit, "-d 500ms -c 4 --ceiling", &server.url("/")).json_to("out.json").run();
+    let (kit, _turn, server) = (kit(), turn(), TestServer::start(&["--delay-ms", "100"]));
+    let outcome = load(&kit, "-d 1s -c 4 --ceiling", &server.url("/")).json_to("out.json").run();
     assert_measured(&outcome);
     let json = record(&outcome);
     let share = json["ceiling"]["share"].as_f64().unwrap();
-    assert!(share > 0.0 && share < 0.5, "four connections that wait 5 ms are far from it: {share}");
+    assert!(share > 0.0 && share < 0.5, "four connections that wait 100 ms are far from it: {share}");
     assert!(!codes(&json).contains(&"ceiling".into()));
     outcome.assert_stdout_has("against a server that does nothing");
 }

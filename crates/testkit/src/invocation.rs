@@ -46,7 +46,7 @@ impl<'k> Invocation<'k> {
         });
         let (key, value) = kit.mark();
         command.env(key, value);
-        Self { kit, command, input: None, terminal: None, json: None, limit: Duration::from_secs(180) }
+        Self { kit, command, input: None, terminal: None, json: None, limit: Duration::from_secs(600) }
     }
 
     /// Adds an argument.

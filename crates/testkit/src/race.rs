@@ -25,7 +25,7 @@ impl<'k> Race<'k> {
             url: "http://127.0.0.1:{port}/".to_owned(),
             contenders: Vec::new(),
             options: Vec::new(),
-            limit: Duration::from_secs(180),
+            limit: Duration::from_secs(600),
         }
     }
 
@@ -51,7 +51,7 @@ impl<'k> Race<'k> {
         self
     }
 
-    /// How long the race may take. Default: 180 seconds.
+    /// How long the race may take. Default: 600 seconds.
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self

@@ -17,8 +17,10 @@ use crate::process::tree;
 /// How long the processes of a group that was left frozen get to die of their pending signals.
 const THAW_PATIENCE: Duration = Duration::from_millis(200);
 
-/// How long the processes in abandoned groups get to end by themselves. An engine's watcher of a container clears up after it, and then ends.
+/// How long the processes in abandoned groups get to end by themselves.
 const EMPTY_PATIENCE: Duration = Duration::from_secs(2);
+/// The same for the processes of engines: the watcher of a container clears up after it, which takes seconds on a busy machine.
+const ENGINE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// One run of deadheat: its process number and start time, so that a reused process number is not mistaken for it.
 #[derive(Debug)]
@@ -183,7 +185,7 @@ pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
 /// remove what they know.
 fn end_unknown_containers(groups: &[PathBuf]) -> Option<Finding> {
     let left = || -> Vec<Pid> { groups.iter().flat_map(|folder| processes_of_engines(folder)).collect() };
-    let end = Instant::now() + EMPTY_PATIENCE;
+    let end = Instant::now() + ENGINE_PATIENCE;
     while !left().is_empty() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(20));
     }
