@@ -65,7 +65,7 @@ fn each_deviation_of_the_article_is_found() {
     let kit = Kit::new(env!("CARGO_BIN_EXE_deadheat"));
     kit.file("dataset.py", std::fs::read(root().join("studies/trending/dataset.py")).unwrap());
     kit.file("study.toml", study(&node));
-    let outcome = kit.deadheat(["check", "."]).run();
+    let outcome = kit.deadheat(["check", ".", "--ready-timeout", "150s"]).run();
     outcome.assert_status(1).assert_stdout_has("2 of 6 contenders meet the contract");
     let said = &outcome.stdout;
     for (name, probe, path) in DEVIATIONS {

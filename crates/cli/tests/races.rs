@@ -267,8 +267,8 @@ fn a_common_rate_compares_percentiles_and_cpu() {
     let (kit, _turn) = (kit(), turn());
     let race = kit
         .race()
-        .contender("plain", &server_line(&["--json", "--slow-ms", "4", "0.2"]))
-        .contender("tail", &server_line(&["--json", "--slow-ms", "40", "0.2"]))
+        .contender("plain", &server_line(&["--json", "--delay-ms", "1", "--slow-ms", "4", "0.2"]))
+        .contender("tail", &server_line(&["--json", "--delay-ms", "1", "--slow-ms", "40", "0.2"]))
         .args(["--rate", "2000", "-c", "64", "--metric", "p50,p90,cpu", "--seed", "7", "--warmup", "300ms"])
         .args(["--slice", "100ms", "--measure", "1s", "--epochs", "3..3", "--record", "r.jsonl"]);
     let outcome = race.run();
@@ -389,7 +389,7 @@ fn a_sweep_is_raced_point_by_point_and_shown_in_one_table() {
     let (kit, _turn) = (kit(), turn());
     // Both compute, so that what a request costs hardly depends on what else the machine does.
     let of = |spin_us: &str| server_line(&["--json", "--spin-us", spin_us]);
-    let (one, other) = (of("400"), of("2000"));
+    let (one, other) = (of("400"), of("8000"));
     kit.file(
         "study.toml",
         format!(

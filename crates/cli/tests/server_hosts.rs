@@ -241,8 +241,13 @@ fn nothing_is_left_there_when_this_side_or_the_agent_is_killed() {
             process => {
                 let hidden =
                     if process == "agent" { "deadheat server-agent" } else { "deadheat under-agent" };
-                let found = on(&kit, hidden);
-                assert_eq!(found.len(), 1, "{found:?}");
+                // A process that has just been forked looks like its parent.
+                let mut found = Vec::new();
+                let is_one = || {
+                    found = on(&kit, hidden);
+                    found.len() == 1
+                };
+                assert!(wait_until(Duration::from_secs(30), is_one), "{found:?}");
                 assert!(kill_9(found[0].pid));
                 let outcome = running.wait();
                 outcome.assert_status(3).assert_stderr_has("continue with: deadheat race --resume r.jsonl");

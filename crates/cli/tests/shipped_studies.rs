@@ -58,7 +58,7 @@ fn meets_its_contract(name: &str) {
     let kit = Kit::new(env!("CARGO_BIN_EXE_deadheat"));
     let _turn = turn();
     let outcome = kit
-        .deadheat(["check", study.to_str().unwrap(), "--ready-timeout", "60s"])
+        .deadheat(["check", study.to_str().unwrap(), "--ready-timeout", "150s"])
         .limit(Duration::from_secs(600))
         .run();
     outcome.assert_status(0).assert_stdout_has(&format!("{count} of {count} contenders meet the contract"));

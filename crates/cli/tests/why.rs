@@ -72,8 +72,11 @@ int main(int count, char **words) {
 fn profiled(kit: &Kit, server: &str, work: u32) -> Option<Value> {
     let commands = ["0".to_owned(), work.to_string()].map(|work| format!("exec {server} {work}"));
     let race = kit.deadheat(["race", "-n", "old", "-n", "new", "--why", "-r", "200", "--metric", "cpu"]);
-    let outcome =
-        race.args(SHORT_RACE).args(["--record", "r.jsonl", "--json", "r.json"]).args(commands).run();
+    let outcome = race
+        .args(SHORT_RACE)
+        .args(["--record", "r.jsonl", "--json", "r.json", "--ready-timeout", "150s"])
+        .args(commands)
+        .run();
     let document: Value = serde_json::from_str(&kit.read("r.json")).unwrap();
     let scenario = &document["scenarios"][0];
     let refused = |one: &Value| one["code"] == "profile-not-permitted";
