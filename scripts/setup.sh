@@ -11,7 +11,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 studies=(trending metadata hello compiled ssr node-frameworks)
 work=$(mktemp -d)
-missing=$work/missing # rows of the closing table: what is missing | what that costs
+missing=$work/missing # rows of the closing table: what is missing, and what that costs
 log=$work/log
 essential_missing=
 policy= # the policy-rc.d that must go when we end
@@ -34,12 +34,14 @@ main() {
     report
 }
 
-# Runs these functions one after the other, beside what follows, with a log of their own.
+# Runs these functions one after the other, beside what follows, with a log and a process group of their own.
 beside() {
+    set -m
     (
         log=$(mktemp -p "$work")
         for step in "$@"; do "$step"; done
-    ) &
+    ) </dev/null &
+    set +m
 }
 
 say() { printf 'setup: %-16s %s\n' "$1" "$2"; }
@@ -48,6 +50,9 @@ has() { command -v "$1" >/dev/null 2>&1; }
 newest() { compgen -c "$1" | grep -xE "$1[0-9.]*" | sort -V | tail -n 1; }
 
 clean_up() {
+    local group
+    # npm does not always end for a mere TERM.
+    for group in $(jobs -p); do kill -KILL -- "-$group"; done 2>/dev/null
     rm -rf "$work"
     if [ -n "$policy" ]; then
         as_root rm -f /usr/sbin/policy-rc.d
@@ -268,7 +273,7 @@ link_mariadb() {
 npm_ci() {
     local status
     for _ in 1 2 3; do
-        (cd "$1" && timeout 300 npm ci --loglevel=error --no-progress) >"$log" 2>&1 && return
+        (cd "$1" && timeout --foreground 300 npm ci --loglevel=error --no-progress) >"$log" 2>&1 && return
         status=$?
         if [ "$status" != 124 ]; then return "$status"; fi
         echo "npm ci stalled in $1" >"$log"

@@ -16,14 +16,14 @@ at_the_end() {
 }
 trap at_the_end EXIT
 
-# Much of it waits for downloads, so the compiler need not wait for it.
+# Much of the set-up waits for downloads, so the compiler need not wait for it.
 set -m
 scripts/setup.sh > "$said/setup" 2>&1 < /dev/null &
 setup=$!
 set +m
 beside=("$setup")
 
-# Tests build native contenders of studies as a user does, but ask them only for answers: compiled faster, they give the same.
+# Tests build native contenders of studies as a user does, but ask them only for answers, which do not depend on how they are compiled.
 export CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 
 # Clippy compiles as rustc does, so linting needs no pass of its own over all libraries. cargo shows old warnings again.

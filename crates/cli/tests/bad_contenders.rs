@@ -214,13 +214,11 @@ fn a_taken_port_is_named_with_its_holder() {
 #[test]
 fn a_port_that_a_firewall_leads_elsewhere_is_passed_over_or_named() {
     let (bed, kit) = (bed_or_skip!(1), kit());
-    // An engine that is killed leaves such rules for the ports of its containers. Here, all but the last of every hundred ports have one: a
-    // process that looks for a port tries each of a hundred.
+    // An engine that is killed leaves such rules for the ports of its containers. Here, all but the last of every hundred ports have one, and
+    // of every tenth hundred also the last: deadheat tries a hundred neighbouring ports before it takes another hundred.
     let rule = |first: u32| {
-        format!(
-            "-A OUTPUT -p tcp -d 127.0.0.1 --dport {first}:{} -j DNAT --to-destination 127.0.0.1:9\n",
-            first + 98
-        )
+        let last = if first.is_multiple_of(1_000) { first + 99 } else { first + 98 };
+        format!("-A OUTPUT -p tcp -d 127.0.0.1 --dport {first}:{last} -j DNAT --to-destination 127.0.0.1:9\n")
     };
     let rules: String = (20_000..30_000).step_by(100).map(rule).collect();
     kit.file("rules", format!("*nat\n{rules}COMMIT\n"));

@@ -120,7 +120,7 @@ fn a_server_that_is_too_slow_for_the_rate_is_told() {
     assert!(codes.contains(&"offered-not-achieved".into()), "{outcome}");
     assert!(codes.contains(&"connections-exhausted".into()), "{outcome}");
     let share = json["achieved_share"].as_f64().unwrap();
-    assert!(share < 0.45, "{share}");
+    assert!(share < 0.1, "{share}");
     assert!(number(&json, "/waited") > 0 && number(&json, "/wait_ns/max") > 0);
     outcome.assert_stdout_has("--max-connections");
     let enough =
@@ -347,7 +347,7 @@ fn the_ceiling_is_measured_when_it_is_asked_for() {
     assert_measured(&outcome);
     let json = record(&outcome);
     let share = json["ceiling"]["share"].as_f64().unwrap();
-    assert!(share > 0.0 && share < 0.5, "four connections that wait 100 ms are far from it: {share}");
+    assert!(share > 0.0 && share < 0.1, "four connections that wait 100 ms are far from it: {share}");
     assert!(!codes(&json).contains(&"ceiling".into()));
     outcome.assert_stdout_has("against a server that does nothing");
 }

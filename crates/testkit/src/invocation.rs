@@ -26,7 +26,7 @@ use crate::wait::{wait_for_lines, wait_until};
 const FOREIGN: [&str; 7] =
     ["PORT", "SOCKET", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS"];
 
-/// A run that has not started. It gets a new process group. Defaults: a limit of three minutes, and no input.
+/// A run that has not started. It gets a new process group. Defaults: a limit of ten minutes, and no input.
 #[derive(Debug)]
 #[must_use = "nothing runs before `run` or `spawn`"]
 pub struct Invocation<'k> {

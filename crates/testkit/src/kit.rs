@@ -119,12 +119,12 @@ impl Kit {
         processes_with_env(MARK, &self.mark)
     }
 
-    /// Fails when a process of this kit still lives after thirty seconds. On a busy machine a process may need time to end.
+    /// Fails when a process of this kit still lives after five seconds. On a busy machine a process may need time to end.
     ///
     /// # Panics
     /// With a list of the processes that are left.
     pub fn assert_nothing_left(&self) {
-        if !wait_until(Duration::from_secs(30), || self.leftovers().is_empty()) {
+        if !wait_until(Duration::from_secs(5), || self.leftovers().is_empty()) {
             let left: Vec<String> = self.leftovers().iter().map(ToString::to_string).collect();
             panic!("processes are left behind:\n{}", left.join("\n"));
         }

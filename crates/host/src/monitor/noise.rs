@@ -215,8 +215,8 @@ mod tests {
             (now.tv_sec - then.tv_sec) * 1_000 + (now.tv_nsec - then.tv_nsec) / 1_000_000
         };
         let (watch, before) = (Monitor::new(&[0], &[], &Hierarchy::detect()), own());
-        taken_while_busy(&watch, &[0], Duration::from_secs(60), &|| used_ms(own(), before) > 30);
+        taken_while_busy(&watch, &[0], Duration::from_millis(300), &|| false);
         let used_ms = used_ms(own(), before);
-        assert!(used_ms > 30, "even where others want the time: {used_ms} ms");
+        assert!(used_ms > 30, "a tenth of the time at the least, even where others want it: {used_ms} ms");
     }
 }
