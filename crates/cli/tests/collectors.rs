@@ -74,7 +74,11 @@ fn pauses_are_counted_with_logging_on_and_epochs_know_nothing_of_it() {
     );
     let who = |code: &str, name: &str| (code.to_owned(), name.to_owned());
     assert_eq!(complaints(&document), [who("collector-silent", "silent"), who("collector-unseen", "dying")]);
-    assert_eq!(document["scenarios"][0]["results"].as_array().unwrap().len(), 4, "nobody is put out by it");
+    assert_eq!(
+        document["scenarios"][0]["results"].as_array().unwrap().len(),
+        4,
+        "all contenders stay in the race"
+    );
     let log = Path::new(pass["log"].as_str().unwrap()).to_owned();
     let logs: Vec<PathBuf> = std::fs::read_dir(kit.path().join(log.parent().unwrap()))
         .unwrap()
@@ -203,7 +207,7 @@ fn every_runtimes_own_log_is_read() {
         let number = |key: &str| pass["pauses"][key].as_u64().unwrap();
         let (count, total, longest) = (number("count"), number("total_ns"), number("longest_ns"));
         assert!(count > 0 && total >= longest && longest > 0, "{pass}");
-        assert!(longest < 1_000_000_000, "nobody stands still for a second: {pass}");
+        assert!(longest < 1_000_000_000, "each pause is shorter than a second: {pass}");
     }
     kit.assert_nothing_left();
 }

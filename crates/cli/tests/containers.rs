@@ -139,7 +139,6 @@ fn a_container_is_raced_against_a_process() {
     let outcome = deadheat(&kit, image, &["race", ".", "--record", "r.jsonl"])
         .args(SHORT_RACE)
         .args(PATIENCE)
-        .limit(Duration::from_secs(600))
         .json_to("race.json")
         .run();
     let json = outcome.json();

@@ -57,10 +57,7 @@ fn meets_its_contract(name: &str) {
     let count = all.len() - skipped.len();
     let kit = Kit::new(env!("CARGO_BIN_EXE_deadheat"));
     let _turn = turn();
-    let outcome = kit
-        .deadheat(["check", study.to_str().unwrap(), "--ready-timeout", "150s"])
-        .limit(Duration::from_secs(600))
-        .run();
+    let outcome = kit.deadheat(["check", study.to_str().unwrap(), "--ready-timeout", "150s"]).run();
     outcome.assert_status(0).assert_stdout_has(&format!("{count} of {count} contenders meet the contract"));
     let notes = &outcome.stderr;
     let told: Vec<&str> =
@@ -184,7 +181,7 @@ fn dies_with_the_race(name: &str, only: &str, scenario: &str, alive: &[&str]) {
         "--ready-timeout",
         "120s",
     ];
-    let mut running = kit.deadheat(arguments).args(short).limit(Duration::from_secs(300)).spawn();
+    let mut running = kit.deadheat(arguments).args(short).spawn();
     let record = kit.path().join("r.jsonl");
     let pid = running.pid();
     running.wait_for(&format!("a pilot in the record, and {alive:?} alive"), || {
