@@ -88,6 +88,7 @@ wanted_packages() {
     has ssh || echo openssh-client
     has sshd || echo openssh-server
     has podman || echo podman
+    has dockerd || echo docker.io
     has runc || echo runc
     has wg || echo wireguard-tools
     has wireguard-go || echo wireguard-go
@@ -158,6 +159,7 @@ disable_services() {
     for package in "$@"; do
         case $package in
         nginx) as_root systemctl --quiet disable nginx.service >"$log" 2>&1 ;;
+        docker.io) as_root systemctl --quiet disable docker.service docker.socket containerd.service >"$log" 2>&1 ;;
         mariadb-server) as_root systemctl --quiet disable mariadb.service >"$log" 2>&1 ;;
         openssh-server) as_root systemctl --quiet disable ssh.service ssh.socket >"$log" 2>&1 ;;
         php-fpm)
@@ -184,6 +186,8 @@ check_essentials() {
     has ip || lacks iproute2 "hosts for tests cannot be made, and what needs them is skipped"
     has ssh || lacks openssh-client "hosts for tests cannot be made, and what needs them is skipped"
     has sshd || lacks openssh-server "hosts for tests cannot be made, and what needs them is skipped"
+    has podman || lacks podman "contenders in containers are not tested"
+    has dockerd || lacks docker.io "contenders in containers of Docker are not tested"
     has chromium-headless-shell || lacks chromium-headless-shell "the report page is not tested in a browser"
     # A rustup without a toolchain has no working cargo; rust-toolchain.toml says which one it fetches.
     if has rustup && ! cargo --version >/dev/null 2>&1; then

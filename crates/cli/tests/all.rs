@@ -12,6 +12,7 @@ mod common;
 mod compare;
 mod containers;
 mod control_cost;
+mod docker;
 mod docs;
 mod doctor;
 mod house;

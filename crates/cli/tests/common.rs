@@ -1,6 +1,8 @@
 //! Helpers that several test files share: the program under test, and checks of a race that hold on a busy machine too.
 
+use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use deadheat_testkit::{Kit, Outcome};
 use serde_json::Value;
@@ -102,4 +104,37 @@ pub(crate) fn undisturbed(kit: &Kit, file: &str) -> Value {
     let shown = kit.deadheat(["report", file, "--json", "-"]).run();
     shown.assert_status(0);
     serde_json::from_str(&shown.stdout).unwrap()
+}
+
+/// Asserts that the second contender, a container, answered in each epoch, was frozen as a group, and was read from its own group.
+#[track_caller]
+pub(crate) fn assert_container_measured(document: &Value, source: &str) {
+    let epochs = document["record"]["epochs"].as_array().unwrap();
+    assert!(!epochs.is_empty(), "{}", document["record"]["findings"]);
+    for epoch in epochs {
+        let parts = epoch["contenders"].as_array().unwrap();
+        let part = parts.iter().find(|part| part["contender"] == 1).unwrap();
+        let (usage, answers) = (&part["usage"], part["completions"].as_u64().unwrap());
+        assert!(answers > 0 && usage["cpu_ns"].as_u64() > Some(0), "{part}");
+        assert!(usage["cpu_source"].as_str().unwrap().starts_with(source), "{usage}");
+        // The engine's own processes, which take tens of megabytes, do not count.
+        assert!(usage["pss_bytes"].as_u64().unwrap() < 20_000_000, "{usage}");
+    }
+    let codes: Vec<&Value> =
+        document["scenarios"][0]["findings"].as_array().unwrap().iter().map(|one| &one["code"]).collect();
+    assert!(codes.iter().all(|code| **code != "frozen-by-signal"), "{codes:?}");
+}
+
+/// Copies a program to `server` in this folder, and the libraries that it loads to where it looks for them: all that an image needs.
+pub(crate) fn copy_with_libraries(program: &Path, root: &Path) {
+    let copy = |from: &Path, to: &Path| {
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(from, to).unwrap();
+    };
+    copy(program, &root.join("server"));
+    let libraries = Command::new("ldd").arg(program).output().unwrap();
+    let libraries = String::from_utf8_lossy(&libraries.stdout).into_owned();
+    let paths =
+        libraries.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
+    paths.for_each(|path| copy(Path::new(path), &root.join(path.trim_start_matches('/'))));
 }

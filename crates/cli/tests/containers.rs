@@ -13,7 +13,7 @@ use deadheat_testkit::{
 };
 use serde_json::Value;
 
-use crate::common::kit;
+use crate::common::{assert_container_measured, copy_with_libraries, kit};
 
 /// The tests' image, or skips the rest of the test.
 macro_rules! image_or_skip {
@@ -73,17 +73,7 @@ impl Image {
                     [containers]\ndefault_ulimits = [\"nofile=20000:20000\", \"nproc=30000:30000\"]\n";
         fs::write(&settings, text).unwrap();
         let root = folder.join("root");
-        let server = server_command();
-        let copy = |from: &Path, to: &Path| {
-            fs::create_dir_all(to.parent().unwrap()).unwrap();
-            fs::copy(from, to).unwrap();
-        };
-        copy(server, &root.join("server"));
-        let libraries = Command::new("ldd").arg(server).output().map_err(|error| format!("ldd: {error}"))?;
-        let libraries = String::from_utf8_lossy(&libraries.stdout).into_owned();
-        let paths =
-            libraries.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
-        paths.for_each(|path| copy(Path::new(path), &root.join(path.trim_start_matches('/'))));
+        copy_with_libraries(server_command(), &root);
         fs::write(folder.join("Containerfile"), "FROM scratch\nCOPY root/ /\nENTRYPOINT [\"/server\"]\n")
             .unwrap();
         let name = format!("{IMAGES}{}", std::process::id());
@@ -150,21 +140,7 @@ fn a_container_is_raced_against_a_process() {
     assert!(
         container["id"].as_str().unwrap().len() >= 64 && planned["artefact_bytes"].as_u64() > Some(100_000)
     );
-    for epoch in json["record"]["epochs"].as_array().unwrap() {
-        let part =
-            &epoch["contenders"].as_array().unwrap().iter().find(|part| part["contender"] == 1).unwrap();
-        let (usage, answers) = (&part["usage"], part["completions"].as_u64().unwrap());
-        assert!(answers > 0 && usage["cpu_ns"].as_u64() > Some(0), "{part}");
-        // The engine's own processes, which take tens of megabytes, do not count.
-        assert!(usage["pss_bytes"].as_u64().unwrap() < 20_000_000, "{usage}");
-    }
-    let kinds: Vec<&str> = json["scenarios"][0]["findings"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|one| one["code"].as_str())
-        .collect();
-    assert!(!kinds.contains(&"frozen-by-signal"), "{kinds:?}");
+    assert_container_measured(&json, "cpu");
     kit.assert_nothing_left();
 }
 

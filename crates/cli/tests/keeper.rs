@@ -19,7 +19,7 @@ fn now_ns() -> u64 {
 
 fn order(kit: &Kit, command: &str) -> KeeperOrder {
     KeeperOrder {
-        is_container: false,
+        id_file: None,
         command: command.into(),
         folder: kit.path().into(),
         env: vec![],

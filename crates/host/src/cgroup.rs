@@ -21,6 +21,8 @@ use serde::{Deserialize, Serialize};
 const FREEZE_PATIENCE: Duration = Duration::from_secs(20);
 /// How long to wait for a group of version 1 to freeze before thawing and freezing it again; this repeats.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
+/// Where systemd makes the groups of system services, and of containers if an engine asks for this place.
+pub const SYSTEM: &str = "system.slice";
 
 /// Where this process may make groups, according to the mounts and its own membership.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -219,15 +221,11 @@ impl Hierarchy {
         found
     }
 
-    /// The option of `run` that makes an engine put a container's groups below the group of that name, which [`Self::of_containers`] made. A group of version 2
-    /// that has processes itself can have no such groups below it, so podman divides it.
-    pub fn option_for_containers(&self, group: &Cgroup, name: &str) -> Option<String> {
+    /// The place of the group of that name below the root of its tree, if [`Self::of_containers`] made it: below it, an engine can put a container's groups.
+    pub fn place_of(&self, group: &Cgroup, name: &str) -> Option<PathBuf> {
         match group {
-            Cgroup::V1 { .. } => {
-                let place = self.containers.as_ref()?.place.join(name);
-                Some(format!("--cgroup-parent=/{}", place.display()))
-            }
-            Cgroup::V2 { .. } => Some("--cgroups=split".to_owned()),
+            Cgroup::V1 { .. } => Some(self.containers.as_ref()?.place.join(name)),
+            Cgroup::V2 { folder } => Some(folder.strip_prefix(self.mount.as_ref()?).ok()?.to_owned()),
         }
     }
 
@@ -372,12 +370,41 @@ impl Cgroup {
         processes_below(self.main_folder())
     }
 
-    /// The group of the container that an engine started below this one. None before it is there.
-    pub fn of_container(&self) -> Option<Self> {
-        // In version 2, podman makes two groups in this one: the container's, and another for podman, whose name depends on podman's version.
+    /// Version 2: the group in this one for the processes of an engine that puts a container's group in this one too, which may then hold no process itself.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn for_engine(&self) -> io::Result<Self> {
+        let Self::V2 { folder } = self else { return Ok(self.clone()) };
+        let folder = folder.join("engine");
+        fs::create_dir(&folder).map_err(|error| limits::at(&folder, error))?;
+        Ok(Self::V2 { folder })
+    }
+
+    /// Whether groups in this one can hold processes to processors.
+    pub fn has_cpuset(&self) -> bool {
+        let Self::V2 { folder } = self else { return true };
+        let there = fs::read_to_string(folder.join("cgroup.controllers")).unwrap_or_default();
+        there.split_whitespace().any(|controller| controller == "cpuset")
+    }
+
+    /// The group of the container that an engine runs for a command in this group: in this group, or where systemd makes it for the ID in the file. None
+    /// before it is there.
+    pub fn of_container(&self, id_file: &Path) -> Option<Self> {
+        self.of_container_below().or_else(|| {
+            let id = fs::read_to_string(id_file).ok().filter(|id| is_id(id))?;
+            let Self::V2 { folder } = self else { return None };
+            let root = folder.ancestors().take_while(|one| one.join("cgroup.procs").exists()).last()?;
+            let folder = root.join(SYSTEM).join(format!("docker-{id}.scope"));
+            folder.is_dir().then_some(Self::V2 { folder })
+        })
+    }
+
+    fn of_container_below(&self) -> Option<Self> {
+        // Podman makes a group for itself too. In version 2, the name of that group depends on podman's version.
         let is_containers = |name: &str| match self {
             Self::V1 { .. } => !name.contains("conmon"),
-            Self::V2 { .. } => name.starts_with("libpod-payload"),
+            Self::V2 { .. } => name.starts_with("libpod-payload") || is_id(name),
         };
         let entries = fs::read_dir(self.main_folder()).ok()?.flatten();
         let name = entries
@@ -500,10 +527,15 @@ pub fn processes_below(folder: &Path) -> Vec<Pid> {
     folders_below(folder).iter().flat_map(|folder| processes_in(folder)).collect()
 }
 
+/// Whether this is the ID of a container, which engines have in the names of groups.
+fn is_id(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|c| c.is_ascii_hexdigit())
+}
+
 /// Processes in the groups that an engine made below this folder: those of a container, and the engine's own that watches it.
 pub fn processes_of_engines(folder: &Path) -> Vec<Pid> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_engines = |name: &str| name.starts_with("libpod-") || name == "conmon";
+    let is_engines = |name: &str| name.starts_with("libpod-") || name == "conmon" || is_id(name);
     let theirs = entries.filter(|entry| is_engines(&entry.file_name().to_string_lossy()));
     theirs.flat_map(|entry| processes_below(&entry.path())).collect()
 }
@@ -565,11 +597,11 @@ mod tests {
         make("freezer/g/conmon");
         make("cpuacct/g/conmon");
         let group = Cgroup::V1 { freezer: freezer.clone(), cpuacct: cpuacct.clone(), more: Vec::new() };
-        assert_eq!(group.of_container(), None, "the container is not there yet");
+        assert_eq!(group.of_container(Path::new("/no/file")), None, "the container is not there yet");
         make("freezer/g/libpod-7");
-        assert_eq!(group.of_container(), None, "nor in all trees");
+        assert_eq!(group.of_container(Path::new("/no/file")), None, "nor in all trees");
         make("cpuacct/g/libpod-7");
-        let inner = group.of_container().unwrap();
+        let inner = group.of_container(Path::new("/no/file")).unwrap();
         let expected = Cgroup::V1 {
             freezer: freezer.join("libpod-7"),
             cpuacct: cpuacct.join("libpod-7"),
@@ -589,13 +621,37 @@ mod tests {
         make("unified/g/runtime");
         let folder = root.path().join("unified/g");
         let group = Cgroup::V2 { folder: folder.clone() };
-        assert_eq!(group.of_container(), None, "podman's own group");
+        assert_eq!(group.of_container(Path::new("/no/file")), None, "podman's own group");
         make("unified/g/libpod-payload-7");
-        assert_eq!(group.of_container(), Some(Cgroup::V2 { folder: folder.join("libpod-payload-7") }));
+        assert_eq!(
+            group.of_container(Path::new("/no/file")),
+            Some(Cgroup::V2 { folder: folder.join("libpod-payload-7") })
+        );
         let found = Hierarchy::parse("cgroup2 /unified cgroup2 rw 0 0\n", "0::/\n", root.path());
-        assert_eq!(found.option_for_containers(&group, "g").as_deref(), Some("--cgroups=split"));
+        assert_eq!(found.place_of(&group, "g"), Some("g".into()));
         found.remove_of_containers("g");
         assert!(!folder.exists());
+
+        // Version 2, as Docker does: in the group, or in systemd's.
+        make("unified/user/h");
+        let group = Cgroup::V2 { folder: root.path().join("unified/user/h") };
+        let engine = group.for_engine().unwrap();
+        let id = "0123456789abcdef".repeat(4);
+        let id_file = root.path().join("id");
+        fs::write(&id_file, &id).unwrap();
+        assert_eq!(group.of_container(&id_file), None, "only the engine");
+        make(&format!("unified/system.slice/docker-{id}.scope"));
+        for folder in ["unified", "unified/user", "unified/user/h"] {
+            fs::write(root.path().join(folder).join("cgroup.procs"), "").unwrap();
+        }
+        let folder = root.path().join(format!("unified/system.slice/docker-{id}.scope"));
+        assert_eq!(group.of_container(&id_file), Some(Cgroup::V2 { folder }));
+        fs::write(&id_file, "../../..").unwrap();
+        assert_eq!(group.of_container(&id_file), None, "no ID");
+        make(&format!("unified/user/h/{id}"));
+        let Cgroup::V2 { folder } = &group else { unreachable!() };
+        assert_eq!(group.of_container(&id_file), Some(Cgroup::V2 { folder: folder.join(&id) }));
+        assert_eq!((engine.kind(), folder.join("engine").is_dir()), (CgroupKind::V2, true));
     }
 
     #[test]
@@ -608,8 +664,7 @@ mod tests {
         assert_eq!(found.memory, Some(root.path().join("c/memory")), "the named folder is not there");
         assert_eq!(found.of_containers().memory, Some(root.path().join("c/memory/job")));
         assert_eq!(found.of_containers().cpu, None);
-        let option = found.option_for_containers(&group, "deadheat-1-2-3");
-        assert_eq!(option.as_deref(), Some("--cgroup-parent=/job/deadheat-1-2-3"));
+        assert_eq!(found.place_of(&group, "deadheat-1-2-3"), Some("job/deadheat-1-2-3".into()));
         for name in ["deadheat-1-2-3/conmon", "deadheat-1-2-30"] {
             fs::create_dir_all(root.path().join("c/memory/job").join(name)).unwrap();
         }

@@ -32,6 +32,7 @@ use rustix::process::{Pid, Signal};
 
 use crate::cgroup::Cgroup;
 use crate::clock::Clock;
+use crate::process::container::{Engine, container_of};
 use crate::process::instructions::Instructions;
 use crate::process::keeper::{KEEPER_COMMAND, KeeperOrder, Message, RUN_VARIABLE, in_words, now_ns};
 use crate::process::ports::Obstacle;
@@ -326,9 +327,9 @@ pub struct LocalProcess {
     keeper: Child,
     stdin: Option<ChildStdin>,
     group: Option<Cgroup>,
-    /// Whether it runs a container.
-    is_container: bool,
-    /// The container's own group below `group`, once it is there.
+    /// If it runs a container: the file for the container's ID.
+    id_file: Option<PathBuf>,
+    /// The container's own group, once it is there.
     inner: OnceLock<Cgroup>,
     /// Counter for its whole tree, if requested and available.
     instructions: Option<Arc<Instructions>>,
@@ -362,9 +363,9 @@ impl LocalProcess {
         let (group, command) = (run.next_group(), fill(start.command, &values));
         let cpus = if start.limits.cpuset.is_empty() { start.cpus } else { &start.limits.cpuset }.to_vec();
         let names: Vec<&str> = env.iter().map(|(name, _)| name.as_str()).collect();
-        let contained = container::with_options(&command, &group, &run.to_string(), &cpus, &names);
+        let contained = container::with_options(&command, &group, &run.to_string(), &names);
         let order = KeeperOrder {
-            is_container: contained.is_some(),
+            id_file: contained.is_some().then(|| start.sockets.join(format!("{group}.id"))),
             command: contained.unwrap_or(command),
             folder: start.folder.into(),
             env,
@@ -420,7 +421,7 @@ impl LocalProcess {
             keeper,
             stdin: Some(stdin),
             group: None,
-            is_container: order.is_container,
+            id_file: order.id_file.clone(),
             inner: OnceLock::new(),
             instructions: None,
             profiler: Err(ProfileError::NotStarted),
@@ -429,16 +430,21 @@ impl LocalProcess {
             begun_ns: now_ns(),
             most_cpu_ns: AtomicU64::new(0),
         };
-        running.let_begin(&started, observe)?;
+        running.let_begin(&started, observe, &order.command)?;
         Ok(running)
     }
 
     /// Sets up what is observed before the first process becomes the contender, lets it begin, and waits for the time at which it did.
-    fn let_begin(&mut self, told: &mpsc::Receiver<Message>, observe: Observe) -> io::Result<()> {
+    fn let_begin(
+        &mut self,
+        told: &mpsc::Receiver<Message>,
+        observe: Observe,
+        command: &str,
+    ) -> io::Result<()> {
         loop {
             match told.recv() {
                 Ok(Message::Staged { pid }) => {
-                    self.observe(pid, observe);
+                    self.observe(pid, observe, command);
                     self.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(b"begin\n"))?;
                 }
                 Ok(Message::Started { group, at_ns, .. }) => {
@@ -451,8 +457,12 @@ impl LocalProcess {
         }
     }
 
-    fn observe(&mut self, pid: i32, observe: Observe) {
+    fn observe(&mut self, pid: i32, observe: Observe, command: &str) {
         let Some(first) = Pid::from_raw(pid) else { return };
+        if matches!(container_of(command), Some((Engine::Docker, _))) {
+            self.profiler = Err(ProfileError::Elsewhere);
+            return;
+        }
         match observe {
             Observe::Nothing => {}
             Observe::Instructions => self.instructions = Instructions::of(first).map(Arc::new),
@@ -463,11 +473,9 @@ impl LocalProcess {
     /// The group whose processes and readings count: a container's own, without those of its engine.
     fn counted(&self) -> Option<&Cgroup> {
         let group = self.group.as_ref()?;
-        if !self.is_container {
-            return Some(group);
-        }
+        let Some(id_file) = &self.id_file else { return Some(group) };
         if self.inner.get().is_none()
-            && let Some(inner) = group.of_container()
+            && let Some(inner) = group.of_container(id_file)
         {
             let _ = self.inner.set(inner);
         }
@@ -569,6 +577,9 @@ impl Process for LocalProcess {
     }
 
     fn page_faults(&self) -> Option<u64> {
+        if matches!(self.profiler, Err(ProfileError::Elsewhere)) {
+            return None;
+        }
         tree::page_faults(Path::new(tree::PROC), Pid::from_child(&self.keeper))
     }
 

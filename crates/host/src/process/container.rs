@@ -1,7 +1,7 @@
 //! Commands that run a container in the foreground: `podman run ...` and `docker run ...`.
 //!
-//! The engine's own program runs as a contender's first process does. What it starts is put below the contender's control group, so that freezing, ending and
-//! reading the group work as for any other contender.
+//! The engine's own program runs as a contender's first process does. The container has a control group of its own, which is frozen, ended and read as that of
+//! any other contender.
 //!
 //! Owns: the options that deadheat adds to such a command, and what is left of containers whose deadheat was killed. Must not know: images, studies.
 
@@ -21,6 +21,8 @@ pub const LABEL: &str = "deadheat.run";
 pub(super) const MANAGER_VARIABLE: &str = "DEADHEAT_CONTAINER_MANAGER";
 const MANAGER: &str = "${DEADHEAT_CONTAINER_MANAGER-}";
 pub(super) const GROUPS_VARIABLE: &str = "DEADHEAT_CONTAINER_GROUPS";
+/// The variable in which the keeper names the file for a container's ID, if the engine should write one.
+pub(super) const ID_FILE_VARIABLE: &str = "DEADHEAT_CONTAINER_ID_FILE";
 
 /// The options of `run` without a value, of podman and of docker. Any other option has one: behind `=`, or as the next word.
 const FLAGS: [&str; 26] = [
@@ -54,7 +56,7 @@ const FLAGS: [&str; 26] = [
 /// The same as letters.
 const FLAG_LETTERS: &str = "ditPq";
 /// Options that would take away what deadheat sets itself.
-const OWN: [&str; 4] = ["name", "cgroups", "cgroup-parent", "pod"];
+const OWN: [&str; 5] = ["name", "cgroups", "cgroup-parent", "cidfile", "pod"];
 
 /// How often a container is tried to be removed, and the pause that grows between two attempts.
 const ATTEMPTS: u32 = 5;
@@ -137,41 +139,72 @@ pub fn image_at(words: &[String]) -> Result<Option<usize>, String> {
     Ok(None)
 }
 
-/// Why containers of this engine cannot be raced with these control groups.
-pub fn unfit(engine: Engine, groups: CgroupKind) -> Option<&'static str> {
-    (engine == Engine::Docker && groups != CgroupKind::V1).then_some(
-        "Docker starts containers outside of the command, where deadheat can freeze and read them only as root and with control groups of version 1: use podman",
+/// Where an engine makes the control group of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Below the group of the command that runs the container. What limits that group limits the container too.
+    Below,
+    /// Where systemd makes the groups of system services.
+    System,
+}
+
+/// Where this engine makes the control group of a container, if deadheat makes groups of this version. Asks Docker.
+///
+/// # Errors
+/// Why such a container cannot be raced, with what to do.
+pub fn place(engine: Engine, groups: CgroupKind) -> Result<Place, String> {
+    if engine == Engine::Podman {
+        return Ok(Place::Below);
+    }
+    let driver = ask(engine, &["info", "--format", "{{.CgroupDriver}}"]);
+    place_with_docker(
+        driver.map_err(|error| format!("see whether `docker info` works: {error}"))?.trim(),
+        groups,
     )
+}
+
+/// As [`place`], for Docker with this driver of control groups.
+fn place_with_docker(driver: &str, groups: CgroupKind) -> Result<Place, String> {
+    match (driver, groups) {
+        (_, CgroupKind::None) => Err(
+            "Docker starts containers outside of the command, where deadheat can freeze and read them only by control groups, as root: \
+             run deadheat as root, or use podman"
+                .into(),
+        ),
+        ("systemd", CgroupKind::V1) => Err(
+            "Docker has systemd make the control groups of containers, where deadheat does not find those of version 1: \
+             use podman, or start dockerd with --exec-opt native.cgroupdriver=cgroupfs"
+                .into(),
+        ),
+        ("systemd", CgroupKind::V2) => Ok(Place::System),
+        _ => Ok(Place::Below),
+    }
 }
 
 fn in_background() -> String {
     "a container that runs in the background cannot be raced: leave out -d and --detach".to_owned()
 }
 
-/// The command with what deadheat needs: a name and a label, no log of the engine's own, control groups below the contender's, and the
-/// variables that it sets. None if the command runs no container.
-pub(super) fn with_options(
-    command: &str,
-    name: &str,
-    run: &str,
-    cpus: &[usize],
-    variables: &[&str],
-) -> Option<String> {
+/// The command with what deadheat needs: a name and a label, no log of the engine's own, the keeper's options for control groups, and the
+/// variables that deadheat sets. None if the command runs no container.
+pub(super) fn with_options(command: &str, name: &str, run: &str, variables: &[&str]) -> Option<String> {
     let (engine, rest) = container_of(command)?;
-    let has = |option: &str| {
-        rest.split_whitespace().any(|word| word == option || word.starts_with(&format!("{option}=")))
-    };
     let mut words = vec![
         format!("exec {engine} {MANAGER} run --rm --name {name} --label {LABEL}={run} --log-driver none"),
-        format!("${{{GROUPS_VARIABLE}-}}"),
+        format!("${{{GROUPS_VARIABLE}-}} ${{{ID_FILE_VARIABLE}:+--cidfile=\"${ID_FILE_VARIABLE}\"}}"),
     ];
-    if !cpus.is_empty() && !has("--cpuset-cpus") {
-        let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
-        words.push(format!("--cpuset-cpus {}", cpus.join(",")));
-    }
     words.extend(variables.iter().map(|name| format!("--env {name}")));
     words.push(rest.to_owned());
     Some(words.join(" "))
+}
+
+/// The option that holds a container to these processors, unless the command has one of its own.
+pub(super) fn option_for_processors(command: &str, cpus: &[usize]) -> Option<String> {
+    let (_, rest) = container_of(command)?;
+    let option = "--cpuset-cpus";
+    let has = rest.split_whitespace().any(|word| word == option || word.starts_with(&format!("{option}=")));
+    let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    (!has && !cpus.is_empty()).then(|| format!("{option}={}", cpus.join(",")))
 }
 
 /// Names and removes the containers of runs that have ended, where an engine answers.
@@ -179,7 +212,7 @@ pub(super) fn left_behind() -> Vec<Finding> {
     Engine::ALL.into_iter().flat_map(left_behind_of).collect()
 }
 
-/// Removes a container whose processes had to be killed, so that the engine had no time to.
+/// Removes a container that the engine may still know: its processes had to be killed, or the command ended while it started.
 pub(super) fn remove_killed(command: &str, name: &str) {
     if let Some((engine, _)) = container_of(command) {
         remove(engine, name);
@@ -281,6 +314,7 @@ mod tests {
         for (line, option) in [
             ("--name web x", "--name"),
             ("--cgroup-parent=/a x", "--cgroup-parent"),
+            ("--cidfile a x", "--cidfile"),
             ("--rm=false x", "--rm"),
         ] {
             assert!(found(line).unwrap_err().ends_with(option), "{line}");
@@ -289,18 +323,40 @@ mod tests {
 
     #[test]
     fn a_command_gets_what_deadheat_needs_and_keeps_what_it_says() {
-        let full = with_options("podman run x:1 serve", "deadheat-1", "1:2", &[0, 3], &["PORT"]).unwrap();
+        let full = with_options("podman run x:1 serve", "deadheat-1", "1:2", &["PORT"]).unwrap();
         assert_eq!(
             full,
             "exec podman ${DEADHEAT_CONTAINER_MANAGER-} run --rm --name deadheat-1 --label deadheat.run=1:2 --log-driver none \
-             ${DEADHEAT_CONTAINER_GROUPS-} \
-             --cpuset-cpus 0,3 --env PORT x:1 serve"
+             ${DEADHEAT_CONTAINER_GROUPS-} ${DEADHEAT_CONTAINER_ID_FILE:+--cidfile=\"$DEADHEAT_CONTAINER_ID_FILE\"} \
+             --env PORT x:1 serve"
         );
         assert!(full.contains(MANAGER) && MANAGER.contains(MANAGER_VARIABLE));
         assert!(matches!(container_of(&full), Some((Engine::Podman, rest)) if rest.ends_with("x:1 serve")));
-        let own = "docker run --cpuset-cpus 1 x";
-        let full = with_options(own, "n", "r", &[0], &[]).unwrap();
-        assert!(!full.contains("--cpuset-cpus 0"), "{full}");
-        assert_eq!(with_options("node server.js", "n", "r", &[], &[]), None);
+        assert_eq!(with_options("node server.js", "n", "r", &[]), None);
+        assert_eq!(option_for_processors(&full, &[0, 3]).as_deref(), Some("--cpuset-cpus=0,3"));
+        for own in ["docker run --cpuset-cpus 1 x", "docker run --cpuset-cpus=1 x"] {
+            assert_eq!(option_for_processors(own, &[0]), None);
+        }
+        assert_eq!(option_for_processors("docker run x", &[]), None);
+    }
+
+    #[test]
+    fn docker_is_raced_where_its_containers_can_be_found() {
+        use CgroupKind::{None, V1, V2};
+
+        for (driver, groups, found) in [
+            ("cgroupfs", V1, Ok(Place::Below)),
+            ("cgroupfs", V2, Ok(Place::Below)),
+            ("systemd", V2, Ok(Place::System)),
+            ("systemd", V1, Err("native.cgroupdriver=cgroupfs")),
+            ("systemd", None, Err("run deadheat as root")),
+            ("cgroupfs", None, Err("run deadheat as root")),
+        ] {
+            match (place_with_docker(driver, groups), found) {
+                (Ok(place), found) => assert_eq!(Ok(place), found, "{driver} {groups:?}"),
+                (Err(problem), found) => assert!(problem.contains(found.unwrap_err()), "{problem}"),
+            }
+        }
+        assert_eq!(place(Engine::Podman, None), Ok(Place::Below));
     }
 }

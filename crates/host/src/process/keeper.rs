@@ -25,9 +25,11 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::affinity;
-use crate::cgroup::{Cgroup, Hierarchy};
+use crate::cgroup::{Cgroup, Hierarchy, SYSTEM};
 use crate::command::GIT_VARIABLES;
-use crate::process::container::{self, Engine, GROUPS_VARIABLE, MANAGER_VARIABLE, container_of};
+use crate::process::container::{
+    self, Engine, GROUPS_VARIABLE, ID_FILE_VARIABLE, MANAGER_VARIABLE, Place, container_of,
+};
 use crate::process::{profile, tree};
 
 /// The hidden subcommand that runs this program as a keeper.
@@ -65,9 +67,9 @@ pub struct KeeperOrder {
     pub ending: Ending,
     /// How long it may then take to end, in milliseconds.
     pub grace_ms: u64,
-    /// Whether the command runs a container, which has the name of the group.
+    /// If the command runs a container, which then has the name of the group: the file for the container's ID. Otherwise none.
     #[serde(default)]
-    pub is_container: bool,
+    pub id_file: Option<PathBuf>,
     /// Whether to remove the maps of compiled code that its runtimes write for profilers, after its end.
     #[serde(default)]
     pub remove_maps: bool,
@@ -130,16 +132,14 @@ fn keep_one() -> io::Result<()> {
     if let Some(room) = &order.room {
         hierarchy = hierarchy.based(room);
     }
-    if order.is_container {
+    if order.id_file.is_some() {
         hierarchy = hierarchy.of_containers();
     }
     let group = hierarchy.make_limited(&order.group, &order.limits).map_err(io::Error::other)?;
-    let command = if order.is_container { order.command.as_str() } else { "" };
-    let of_engine = engine_variables(command, &order.group, &hierarchy, group.as_ref());
-    let (child, begun_ns) = match begin(&order, group.as_ref(), of_engine) {
+    let (child, begun_ns) = match begin(&order, group.as_ref(), &hierarchy) {
         Ok(begun) => begun,
         Err(error) => {
-            let _ = group.as_ref().map(Cgroup::remove);
+            remove_group(&order, &hierarchy, group.as_ref());
             return Err(error);
         }
     };
@@ -151,37 +151,75 @@ fn keep_one() -> io::Result<()> {
         // A contender that never began need not be asked to end.
         order.ending = Ending::default();
     }
-    let (left, killed) = end_tree(group.as_ref(), &order);
-    if order.is_container && killed {
+    let (left, is_known) = end_tree(group.as_ref(), &order);
+    if order.id_file.is_some() && is_known {
         container::remove_killed(&order.command, &order.group);
     }
-    if let Some(group) = &group {
-        if order.is_container {
-            hierarchy.remove_of_containers(&order.group);
-        }
-        let _ = group.remove();
-    }
+    remove_group(&order, &hierarchy, group.as_ref());
     say(&Message::Gone { left: left.iter().map(|pid| pid.as_raw_nonzero().get()).collect() });
     Ok(())
 }
 
-/// Variables with the options that make an engine put a container below the group, whose name is `name`. None for other commands, and for containers of
-/// Docker that it puts elsewhere.
-pub(super) fn engine_variables(
-    command: &str,
-    name: &str,
+/// Removes the group that [`keep_one`] made, with what engines made in it.
+fn remove_group(order: &KeeperOrder, hierarchy: &Hierarchy, group: Option<&Cgroup>) {
+    let Some(group) = group else { return };
+    if let Some(id_file) = &order.id_file {
+        let _ = std::fs::remove_file(id_file);
+        hierarchy.remove_of_containers(&order.group);
+    }
+    let _ = group.remove();
+}
+
+/// How an engine is told where to put a container.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Told {
+    /// Variables of the command, with options for the engine.
+    pub(super) variables: Vec<(&'static str, String)>,
+    /// Whether the engine's own processes need a group beside the container's.
+    pub(super) apart: bool,
+}
+
+/// What the engine of a command is told. Nothing if the command runs no container, or has no group.
+pub(super) fn told(
+    order: &KeeperOrder,
     hierarchy: &Hierarchy,
     group: Option<&Cgroup>,
-) -> Vec<(&'static str, String)> {
-    let (Some((engine, _)), Some(group)) = (container_of(command), group) else { return Vec::new() };
-    if container::unfit(engine, group.kind()).is_some() {
-        return Vec::new();
+    place: impl FnOnce(Engine, CgroupKind) -> Place,
+) -> Told {
+    let (Some(id_file), Some((engine, _)), Some(group)) =
+        (&order.id_file, container_of(&order.command), group)
+    else {
+        return Told::default();
+    };
+    let mut variables = Vec::new();
+    let mut options = Vec::new();
+    let mut apart = false;
+    match (place(engine, group.kind()), engine, group.kind()) {
+        (Place::System, ..) => {
+            options.push(format!("--cgroup-parent={SYSTEM}"));
+            variables.push((ID_FILE_VARIABLE, id_file.display().to_string()));
+        }
+        // Podman divides the group in two.
+        (Place::Below, Engine::Podman, CgroupKind::V2) => options.push("--cgroups=split".to_owned()),
+        (Place::Below, ..) => {
+            let place = hierarchy.place_of(group, &order.group);
+            options.extend(place.map(|place| format!("--cgroup-parent=/{}", place.display())));
+            apart = group.kind() == CgroupKind::V2;
+        }
     }
-    let option = hierarchy.option_for_containers(group, name);
-    // With systemd's groups, podman would refuse a path.
-    let manager = engine == Engine::Podman && group.kind() == CgroupKind::V1;
-    let manager = manager.then(|| (MANAGER_VARIABLE, "--cgroup-manager=cgroupfs".to_owned()));
-    option.map(|option| (GROUPS_VARIABLE, option)).into_iter().chain(manager).collect()
+    if engine == Engine::Podman && group.kind() == CgroupKind::V1 {
+        // With systemd's groups, podman would refuse a path.
+        variables.push((MANAGER_VARIABLE, "--cgroup-manager=cgroupfs".to_owned()));
+    }
+    // What podman starts keeps the processors of the command. What Docker's daemon starts does not.
+    let cpus = match engine {
+        Engine::Docker if order.cpus.is_empty() => affinity::allowed(),
+        Engine::Podman if !group.has_cpuset() => Vec::new(),
+        _ => order.cpus.clone(),
+    };
+    options.extend(container::option_for_processors(&order.command, &cpus));
+    variables.push((GROUPS_VARIABLE, options.join(" ")));
+    Told { variables, apart }
 }
 
 fn say(message: &Message) {
@@ -217,10 +255,18 @@ fn signals() -> io::Result<Signals> {
 fn begin(
     order: &KeeperOrder,
     group: Option<&Cgroup>,
-    of_engine: Vec<(&'static str, String)>,
+    hierarchy: &Hierarchy,
 ) -> io::Result<(Child, Option<u64>)> {
+    // An engine that does not answer now will not start a container either, and says why.
+    let told = told(order, hierarchy, group, |engine, groups| {
+        container::place(engine, groups).unwrap_or(Place::Below)
+    });
+    let group = match group {
+        Some(group) if told.apart => Some(group.for_engine()?),
+        group => group.cloned(),
+    };
     let spawned_ns = now_ns();
-    let (child, mut stage) = spawn(order, group, of_engine)?;
+    let (child, mut stage) = spawn(order, group, told.variables)?;
     say(&Message::Staged { pid: Pid::from_child(&child).as_raw_nonzero().get() });
     if io::stdin().lock().read_line(&mut String::new()).unwrap_or(0) == 0 {
         return Ok((child, None));
@@ -234,12 +280,11 @@ fn begin(
 /// time at which it began.
 fn spawn(
     order: &KeeperOrder,
-    group: Option<&Cgroup>,
+    group: Option<Cgroup>,
     of_engine: Vec<(&'static str, String)>,
 ) -> io::Result<(Child, UnixStream)> {
     let log = std::fs::OpenOptions::new().create(true).append(true).open(&order.log)?;
-    let stage =
-        Stage { group: group.cloned(), cpus: order.cpus.clone(), keeper: getpid().as_raw_nonzero().get() };
+    let stage = Stage { group, cpus: order.cpus.clone(), keeper: getpid().as_raw_nonzero().get() };
     let (ours, theirs) = UnixStream::pair()?;
     let mut command = Command::new("/proc/self/exe");
     for name in GIT_VARIABLES {
@@ -342,53 +387,58 @@ fn signal_of(ending: &Ending) -> Signal {
     }
 }
 
-/// Ends everything that is in the group or descends from the keeper. Returns the processes that could not be ended, and whether any had to be killed.
+/// Ends everything that is in the group, in the container's or descends from the keeper. Returns the processes that could not be ended, and whether the engine
+/// may still know a container.
 fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> (Vec<Pid>, bool) {
+    let container = group.zip(order.id_file.as_deref()).and_then(|(group, file)| group.of_container(file));
+    let groups: Vec<&Cgroup> = group.into_iter().chain(&container).collect();
     let members = || {
         let mut all = tree::descendants(getpid());
-        all.extend(group.map(Cgroup::processes_below).unwrap_or_default());
-        // A process in both lists gets one signal: many programs take a second one as a request to end at once.
+        all.extend(groups.iter().flat_map(|group| group.processes_below()));
+        // A process in several lists gets one signal: many programs take a second one as a request to end at once.
         all.sort_unstable_by_key(|pid| pid.as_raw_nonzero());
         all.dedup();
         all
     };
     // deadheat knows more of the processes that write maps, and removes them too. If deadheat was killed, the keeper does.
     let writers = if order.remove_maps { members() } else { Vec::new() };
-    let left = end_members(group, order, &members);
+    let (left, killed) = end_members(&groups, container.as_ref(), order, &members);
     writers.iter().for_each(|pid| profile::remove_map(pid.as_raw_nonzero().get()));
-    left
+    // Docker's daemon may have begun to make a container that is not there yet.
+    let is_dockers =
+        || matches!(container_of(&order.command), Some((Engine::Docker, _))) && order.id_file.is_some();
+    (left, killed || (container.is_none() && is_dockers()))
 }
 
 fn end_members(
-    group: Option<&Cgroup>,
+    groups: &[&Cgroup],
+    container: Option<&Cgroup>,
     order: &KeeperOrder,
     members: &dyn Fn() -> Vec<Pid>,
 ) -> (Vec<Pid>, bool) {
-    let _ = group.map(Cgroup::thaw);
-    let container = group.filter(|_| order.is_container).and_then(Cgroup::of_container);
-    let _ = container.as_ref().map(Cgroup::thaw);
+    groups.iter().for_each(|group| drop(group.thaw()));
     // A contender with its own stop command may not handle a signal well.
     let asked = ask_to_end(order).is_some();
     if !asked {
         // The engine notices by itself that its container ends, and removes what is left of it.
-        let all = container.as_ref().map_or_else(members, Cgroup::processes);
+        let all = container.map_or_else(members, Cgroup::processes);
         tree::signal(&all, signal_of(&order.ending));
     }
     tree::signal(&members(), Signal::CONT);
     // The kernel gives the first process of a container no signal that it does not handle.
     let is_deaf = !asked
-        && container.as_ref().is_some_and(|container| {
+        && container.is_some_and(|container| {
             container.processes().first().is_some_and(|pid| !tree::handles(*pid, signal_of(&order.ending)))
         });
     let grace_ms = if is_deaf { 0 } else { order.grace_ms };
-    wait_until_empty(group, Duration::from_millis(grace_ms));
+    wait_until_empty(groups, Duration::from_millis(grace_ms));
     let mut killed = false;
     if let Some(container) = container {
         let running = container.processes();
         killed = !running.is_empty();
         tree::signal(&running, Signal::KILL);
         // An engine that is killed while it removes a container leaves the container's network behind.
-        wait_until_empty(group, KILL_PATIENCE);
+        wait_until_empty(groups, KILL_PATIENCE);
     }
     let start = Instant::now();
     loop {
@@ -400,17 +450,19 @@ fn end_members(
         }
         killed = true;
         // Freeze first, so that no process can fork while the signals are sent.
-        let _ = group.map(Cgroup::freeze);
+        groups.iter().for_each(|group| drop(group.freeze()));
         tree::signal(&members(), Signal::KILL);
-        let _ = group.map(Cgroup::kill);
-        let _ = group.map(Cgroup::thaw);
-        wait_until_empty(group, Duration::from_millis(50));
+        for group in groups {
+            group.kill();
+            let _ = group.thaw();
+        }
+        wait_until_empty(groups, Duration::from_millis(50));
     }
 }
 
-/// Waits until nothing is in the group or descends from the keeper. As it adopts orphans, it has a child as long as it has descendants.
-fn wait_until_empty(group: Option<&Cgroup>, patience: Duration) {
-    let is_empty = || !reap().1 && group.is_none_or(|group| group.processes_below().is_empty());
+/// Waits until nothing is in the groups or descends from the keeper. As it adopts orphans, it has a child as long as it has descendants.
+fn wait_until_empty(groups: &[&Cgroup], patience: Duration) {
+    let is_empty = || !reap().1 && groups.iter().all(|group| group.processes_below().is_empty());
     let start = Instant::now();
     let mut pause = Duration::from_micros(500);
     loop {

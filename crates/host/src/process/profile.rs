@@ -53,6 +53,11 @@ pub enum ProfileError {
     /// The process was not started with a profiler, or was profiled before.
     #[error("it was not started to be profiled")]
     NotStarted,
+    /// The processes do not descend from the command.
+    #[error(
+        "Docker starts containers outside of the command, where deadheat cannot sample their stacks; podman starts them below it"
+    )]
+    Elsewhere,
     /// Samples could not be read.
     #[error("its stacks could not be read: {0}")]
     Failed(String),

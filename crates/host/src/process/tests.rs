@@ -33,7 +33,7 @@ fn begun(ago: Duration) -> LocalProcess {
         stdin: keeper.stdin.take(),
         keeper,
         group: None,
-        is_container: false,
+        id_file: None,
         inner: OnceLock::new(),
         instructions: None,
         profiler: Err(ProfileError::NotStarted),
@@ -121,34 +121,56 @@ fn only_the_last_lines_are_shown() {
 }
 
 #[test]
-fn an_engine_is_told_where_containers_go_and_docker_only_where_that_works() {
+fn an_engine_is_told_where_containers_go() {
     use crate::cgroup::{Cgroup, Hierarchy};
-    use deadheat_record::CgroupKind;
+    use crate::process::container::Place;
 
-    let mounts = "cgroup /c/freezer cgroup rw,freezer 0 0\n";
+    let mounts = "cgroup /c/freezer cgroup rw,freezer 0 0\ncgroup2 /u cgroup2 rw 0 0\n";
     let root = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(root.path().join("c/freezer/job")).unwrap();
     let here = Hierarchy::parse(mounts, "6:freezer:/job\n", root.path());
     let one = Cgroup::V1 { freezer: "/f".into(), cpuacct: "/c".into(), more: Vec::new() };
-    let two = Cgroup::V2 { folder: "/f".into() };
-    let told = |command: &str, group: Option<&Cgroup>| -> Vec<String> {
-        let variables = keeper::engine_variables(command, "deadheat-1", &here, group);
-        variables.into_iter().map(|(_, option)| option).collect()
+    let folder = root.path().join("u/user/g");
+    std::fs::create_dir_all(&folder).unwrap();
+    let two = Cgroup::V2 { folder: folder.clone() };
+    let told = |command: &str, group: Option<&Cgroup>, place: Place| {
+        let order = KeeperOrder {
+            id_file: Some("/id".into()),
+            command: command.into(),
+            folder: "/".into(),
+            env: vec![],
+            log: "/log".into(),
+            cpus: vec![0, 3],
+            group: "deadheat-1".into(),
+            room: None,
+            limits: Limits::default(),
+            ending: Ending::default(),
+            remove_maps: false,
+            grace_ms: 0,
+        };
+        let told = keeper::told(&order, &here, group, |_, _| place);
+        let options = told.variables.into_iter().map(|(_, option)| option).collect::<Vec<_>>().join(" ");
+        (options, told.apart)
     };
-    let parent = "--cgroup-parent=/job/deadheat-1".to_owned();
-    assert_eq!(told("podman run x", Some(&one)), [parent.clone(), "--cgroup-manager=cgroupfs".into()]);
-    assert_eq!(told("docker run x", Some(&one)), [parent]);
-    assert_eq!(told("podman run x", Some(&two)), ["--cgroups=split"]);
-    for (command, group) in [("podman run x", None), ("node x", Some(&one)), ("docker run x", Some(&two))] {
-        assert!(told(command, group).is_empty(), "{command}");
+    let (podman, docker, below) = ("podman run x", "docker run x", Place::Below);
+    for (command, group, place, options, apart) in [
+        (
+            podman,
+            &one,
+            below,
+            "--cgroup-manager=cgroupfs --cgroup-parent=/job/deadheat-1 --cpuset-cpus=0,3",
+            false,
+        ),
+        (docker, &one, below, "--cgroup-parent=/job/deadheat-1 --cpuset-cpus=0,3", false),
+        (podman, &two, below, "--cgroups=split", false),
+        (docker, &two, below, "--cgroup-parent=/user/g --cpuset-cpus=0,3", true),
+        (docker, &two, Place::System, "/id --cgroup-parent=system.slice --cpuset-cpus=0,3", false),
+    ] {
+        assert_eq!(told(command, Some(group), place), (options.to_owned(), apart), "{command} {group:?}");
     }
-    let unfit = |engine, groups| container::unfit(engine, groups).is_some();
-    assert!(
-        unfit(container::Engine::Docker, CgroupKind::V2)
-            && unfit(container::Engine::Docker, CgroupKind::None)
-    );
-    assert!(
-        !unfit(container::Engine::Docker, CgroupKind::V1)
-            && !unfit(container::Engine::Podman, CgroupKind::None)
-    );
+    for (command, group) in [(podman, None), ("node x", Some(&one))] {
+        assert_eq!(told(command, group, below), (String::new(), false), "{command}");
+    }
+    std::fs::write(folder.join("cgroup.controllers"), "cpu cpuset\n").unwrap();
+    assert_eq!(told(podman, Some(&two), below).0, "--cgroups=split --cpuset-cpus=0,3");
 }

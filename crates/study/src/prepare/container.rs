@@ -3,9 +3,9 @@
 //! Owns: what the engine is asked. Must not know: how containers are run.
 
 use deadheat_host::cgroup::Hierarchy;
-use deadheat_host::process::container::{Engine, ask, container_of, image_at, unfit};
+use deadheat_host::process::container::{Engine, Place, ask, container_of, image_at, place};
 use deadheat_host::process::run::RunId;
-use deadheat_record::{CgroupKind, Container, Contender, Plan};
+use deadheat_record::{CgroupKind, Container, Contender, Limits, Plan};
 
 use super::PrepareError;
 use super::version::Changed;
@@ -15,6 +15,8 @@ use super::version::Changed;
 /// # Errors
 /// The engine does not answer, the image is not there, or the command cannot be raced.
 pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareError> {
+    let limits: Vec<Limits> = plan.scenarios.iter().map(|one| one.limits.clone()).collect();
+    let pins = !plan.pinning.server_cpus.is_empty() || limits.iter().any(|one| !one.cpuset.is_empty());
     for planned in plan.contenders.iter_mut().filter(|one| !unbuilt.contains(&one.name)) {
         let Some((engine, rest)) = container_of(&planned.command) else { continue };
         let failed = |ended: String, remedy: String| PrepareError::Failed {
@@ -24,15 +26,17 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
             tail: String::new(),
             remedy,
         };
-        if let Some(problem) = unfit(engine, groups_here()) {
-            return Err(failed("cannot be raced".into(), problem.into()));
-        }
         let version = ask(engine, &["version", "--format", "{{.Client.Version}}"]).map_err(|error| {
             failed(
                 format!("cannot be run: {error}"),
                 format!("see whether `{engine} ps` works; --only with the others\' names races without it"),
             )
         })?;
+        let place =
+            place(engine, groups_here()).map_err(|problem| failed("cannot be raced".into(), problem))?;
+        if let Some((problem, remedy)) = lacking(engine, place, &limits, pins) {
+            return Err(failed(problem.into(), remedy.into()));
+        }
         let words =
             shlex::split(rest).unwrap_or_else(|| rest.split_whitespace().map(str::to_owned).collect());
         let at = image_at(&words).map_err(|problem| failed("cannot be raced".into(), problem))?;
@@ -63,6 +67,28 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
             Some(Container { image, id, engine: format!("{engine} {}", version.trim()), runtime });
     }
     Ok(())
+}
+
+/// What cannot be done to containers there, with the remedy.
+fn lacking(
+    engine: Engine,
+    place: Place,
+    limits: &[Limits],
+    pins: bool,
+) -> Option<(&'static str, &'static str)> {
+    if place == Place::System && limits.iter().any(Limits::need_groups) {
+        return Some((
+            "cannot be held to the `cpus` or `memory` of a scenario, because Docker has systemd make its control group",
+            "give the contender `cpus` and `memory` of its own, use podman, or start dockerd with --exec-opt native.cgroupdriver=cgroupfs",
+        ));
+    }
+    // Docker only warns, and starts the container on all processors.
+    let has_cpuset =
+        || ask(engine, &["info", "--format", "{{.CPUSet}}"]).is_ok_and(|has| has.trim() == "true");
+    (engine == Engine::Docker && pins && !has_cpuset()).then_some((
+        "cannot be held to processors: Docker has no control groups for that (cpuset) here",
+        "use podman, or a machine with the cpuset controller",
+    ))
 }
 
 /// The control groups that deadheat can make.
