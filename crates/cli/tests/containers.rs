@@ -13,7 +13,7 @@ use deadheat_testkit::{
 };
 use serde_json::Value;
 
-use crate::common::{assert_container_measured, copy_with_libraries, kit};
+use crate::common::{BINARY, assert_container_measured, copy_with_libraries, kit};
 
 /// The tests' image, or skips the rest of the test.
 macro_rules! image_or_skip {
@@ -256,4 +256,100 @@ fn the_memory_of_a_scenario_limits_a_container_too() {
     race.wait();
     assert!(found < Some(65_000_000), "{found:?}");
     kit.assert_nothing_left();
+}
+
+/// A user without any right, with an engine and an image of their own.
+struct Ordinary {
+    home: tempfile::TempDir,
+}
+
+/// Marks what an engine leaves running for its user.
+const ORDINARY: &str = "DEADHEAT_TEST_USER";
+
+impl Ordinary {
+    fn new(image: &Image) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let user = Self { home };
+        let at = user.home.path();
+        // Others may not look into every folder of root's.
+        fs::copy(BINARY, at.join("deadheat")).unwrap();
+        fs::copy(server_command(), at.join("server")).unwrap();
+        copy_with_libraries(server_command(), &at.join("root"));
+        fs::copy(&image.settings, at.join("containers.conf")).unwrap();
+        let line = format!("{} --json --port {{port}}", at.join("server").display());
+        let study = format!(
+            "[[contender]]\nname = \"process\"\ncommand = \"{line}\"\n\
+             [[contender]]\nname = \"container\"\nimage = \"localhost/x:1\"\ncommand = \"--json\"\n[[probe]]\npath = \"/x\"\n"
+        );
+        fs::write(at.join("study.toml"), study).unwrap();
+        let give =
+            "mkdir run && chown -R nobody . && chmod 755 . && tar --owner=0 --group=0 -C root -c . | \"$@\"";
+        let import =
+            ["podman", "import", "--quiet", "--change", "ENTRYPOINT [\"/server\"]", "-", "localhost/x:1"];
+        let mut shell = Command::new("sh");
+        shell.args(["-c", give, "sh"]).args(user.words()).args(import).current_dir(at).env(ORDINARY, at);
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        user
+    }
+
+    /// What runs a command as this user.
+    fn words(&self) -> Vec<String> {
+        let at = self.home.path().display();
+        let env = [
+            format!("HOME={at}"),
+            format!("XDG_RUNTIME_DIR={at}/run"),
+            format!("CONTAINERS_CONF={at}/containers.conf"),
+        ];
+        let user = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "env"];
+        user.map(str::to_owned).into_iter().chain(env).collect()
+    }
+
+    fn deadheat<'k>(&self, kit: &'k Kit, arguments: &[&str]) -> Invocation<'k> {
+        let words = self.words();
+        let mut env = Command::new(&words[0]);
+        env.args(&words[1..]).arg(self.home.path().join("deadheat")).args(arguments).args(PATIENCE);
+        kit.command(env).directory(self.home.path())
+    }
+
+    fn containers(&self) -> String {
+        let words = self.words();
+        let mut podman = Command::new(&words[0]);
+        podman.args(&words[1..]).args(["podman", "ps", "--all", "--format", "{{.Names}}"]);
+        let listed = podman.current_dir(self.home.path()).output().unwrap();
+        String::from_utf8_lossy(&listed.stdout).into_owned()
+    }
+}
+
+impl Drop for Ordinary {
+    fn drop(&mut self) {
+        deadheat_testkit::kill_all_with_env(ORDINARY, &self.home.path().display().to_string());
+    }
+}
+
+#[test]
+fn without_root_a_container_is_told_from_its_engine_and_removed() {
+    let image = image_or_skip!();
+    let (kit, user, _turn) = (kit(), Ordinary::new(image), turn());
+    let race = user.deadheat(&kit, &["race", ".", "--record", "a.jsonl"]).args(SHORT_RACE);
+    let outcome = race.json_to(user.home.path().join("race.json")).run();
+    let json = outcome.json();
+    assert_container_measured(&json, "schedstat");
+    kit.assert_nothing_left();
+    assert_eq!(user.containers(), "");
+
+    let mut race = user.deadheat(&kit, &["race", ".", "--record", "b.jsonl", "--epochs", "40"]).spawn();
+    race.wait_for("a container", || !user.containers().is_empty());
+    // Without its keepers, nothing ends the container.
+    let keepers: Vec<_> =
+        descendants(race.pid()).into_iter().filter(|one| one.command.contains("__keeper")).collect();
+    race.kill_9();
+    for one in keepers {
+        kill_9(one.pid);
+    }
+    let outcome = user.deadheat(&kit, &["check", "."]).run();
+    outcome
+        .assert_status(0)
+        .assert_stderr_has("is left over from an earlier run of deadheat; it was removed");
+    assert_eq!(user.containers(), "");
 }

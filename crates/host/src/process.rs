@@ -331,6 +331,8 @@ pub struct LocalProcess {
     id_file: Option<PathBuf>,
     /// The container's own group, once it is there.
     inner: OnceLock<Cgroup>,
+    /// Without a group, the process from which those of the container descend, once it is there.
+    watcher: OnceLock<Pid>,
     /// Counter for its whole tree, if requested and available.
     instructions: Option<Arc<Instructions>>,
     /// Samples the stacks of its whole tree, if requested, or why it cannot.
@@ -423,6 +425,7 @@ impl LocalProcess {
             group: None,
             id_file: order.id_file.clone(),
             inner: OnceLock::new(),
+            watcher: OnceLock::new(),
             instructions: None,
             profiler: Err(ProfileError::NotStarted),
             listener: Some(listener),
@@ -482,6 +485,18 @@ impl LocalProcess {
         Some(self.inner.get().unwrap_or(group))
     }
 
+    /// Without a group: the process from which all that counts descends. As with [`Self::counted`], the engine's processes do not.
+    fn ancestor(&self) -> Pid {
+        let keeper = Pid::from_child(&self.keeper);
+        if self.id_file.is_some()
+            && self.watcher.get().is_none()
+            && let Some(watcher) = tree::watcher_of_container(keeper)
+        {
+            let _ = self.watcher.set(watcher);
+        }
+        self.watcher.get().copied().unwrap_or(keeper)
+    }
+
     fn stop_by_signal(&self) -> io::Result<()> {
         let start = Instant::now();
         loop {
@@ -533,7 +548,7 @@ impl Process for LocalProcess {
     fn processes(&self) -> Vec<Pid> {
         match self.counted() {
             Some(group) => group.processes(),
-            None => tree::descendants(Pid::from_child(&self.keeper)),
+            None => tree::descendants(self.ancestor()),
         }
     }
 
@@ -556,7 +571,7 @@ impl Process for LocalProcess {
     fn cpu_ns(&self) -> (u64, &'static str) {
         let grouped = self.counted().and_then(|group| Some((group.cpu_ns()?, group.cpu_source())));
         grouped.unwrap_or_else(|| {
-            let now = tree::cpu_ns(Pid::from_child(&self.keeper));
+            let now = tree::cpu_ns(self.ancestor());
             (self.most_cpu_ns.fetch_max(now, Ordering::Relaxed).max(now), "schedstat")
         })
     }
@@ -564,7 +579,7 @@ impl Process for LocalProcess {
     fn cpu_split(&self) -> Option<(u64, u64)> {
         match self.counted().filter(|group| group.cpu_ns().is_some()) {
             Some(group) => group.cpu_split(),
-            None => tree::cpu_split(Path::new(tree::PROC), Pid::from_child(&self.keeper)),
+            None => tree::cpu_split(Path::new(tree::PROC), self.ancestor()),
         }
     }
 
@@ -580,7 +595,7 @@ impl Process for LocalProcess {
         if matches!(self.profiler, Err(ProfileError::Elsewhere)) {
             return None;
         }
-        tree::page_faults(Path::new(tree::PROC), Pid::from_child(&self.keeper))
+        tree::page_faults(Path::new(tree::PROC), self.ancestor())
     }
 
     fn system_calls(&self) -> Option<u64> {

@@ -96,15 +96,9 @@ impl Kit {
         Invocation::new(self, bed.inside(&self.binary)).args(arguments)
     }
 
-    /// The binary with these arguments, not yet started, behind the words of another command that runs it. Takes no other settings of that command.
-    pub fn deadheat_through<I, A>(&self, other: &Command, arguments: I) -> Invocation<'_>
-    where
-        I: IntoIterator<Item = A>,
-        A: AsRef<OsStr>,
-    {
-        let mut command = Command::new(other.get_program());
-        command.args(other.get_args()).arg(&self.binary);
-        Invocation::new(self, command).args(arguments)
+    /// Another command, not yet started: for instance one that runs the binary as another user.
+    pub fn command(&self, command: Command) -> Invocation<'_> {
+        Invocation::new(self, command)
     }
 
     /// A race of commands, not yet started.

@@ -390,8 +390,12 @@ fn signal_of(ending: &Ending) -> Signal {
 /// Ends everything that is in the group, in the container's or descends from the keeper. Returns the processes that could not be ended, and whether the engine
 /// may still know a container.
 fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> (Vec<Pid>, bool) {
-    let container = group.zip(order.id_file.as_deref()).and_then(|(group, file)| group.of_container(file));
-    let groups: Vec<&Cgroup> = group.into_iter().chain(&container).collect();
+    let container = order.id_file.as_deref().and_then(|file| match group {
+        Some(group) => group.of_container(file).map(Container::Group),
+        None => tree::watcher_of_container(getpid()).map(Container::Watched),
+    });
+    let inner = if let Some(Container::Group(inner)) = &container { Some(inner) } else { None };
+    let groups: Vec<&Cgroup> = group.into_iter().chain(inner).collect();
     let members = || {
         let mut all = tree::descendants(getpid());
         all.extend(groups.iter().flat_map(|group| group.processes_below()));
@@ -410,9 +414,26 @@ fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> (Vec<Pid>, bool) {
     (left, killed || (container.is_none() && is_dockers()))
 }
 
+/// The processes of a container, without those of its engine.
+enum Container {
+    /// They have a group of their own.
+    Group(Cgroup),
+    /// They descend from this process.
+    Watched(Pid),
+}
+
+impl Container {
+    fn processes(&self) -> Vec<Pid> {
+        match self {
+            Self::Group(group) => group.processes(),
+            Self::Watched(by) => tree::descendants(*by),
+        }
+    }
+}
+
 fn end_members(
     groups: &[&Cgroup],
-    container: Option<&Cgroup>,
+    container: Option<&Container>,
     order: &KeeperOrder,
     members: &dyn Fn() -> Vec<Pid>,
 ) -> (Vec<Pid>, bool) {
@@ -421,10 +442,11 @@ fn end_members(
     let asked = ask_to_end(order).is_some();
     if !asked {
         // The engine notices by itself that its container ends, and removes what is left of it.
-        let all = container.map_or_else(members, Cgroup::processes);
+        let all = container.map_or_else(members, Container::processes);
         tree::signal(&all, signal_of(&order.ending));
     }
-    tree::signal(&members(), Signal::CONT);
+    // An engine passes signals on, with a process for each.
+    tree::signal(&container.map_or_else(members, Container::processes), Signal::CONT);
     // The kernel gives the first process of a container no signal that it does not handle.
     let is_deaf = !asked
         && container.is_some_and(|container| {

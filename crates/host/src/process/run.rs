@@ -135,9 +135,15 @@ pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
         std::thread::sleep(THAW_PATIENCE);
     }
     let mut findings = Vec::new();
-    // An engine's containers live in such groups.
-    if !groups.is_empty() {
+    let of_ended_runs = || {
+        let all = tree::with_environment(RUN_VARIABLE).into_iter();
+        all.filter(|(_, run)| !run.is_empty() && !lives(run)).collect::<Vec<_>>()
+    };
+    // An engine's containers live in such groups; without groups, its processes know the run.
+    if !groups.is_empty() || !of_ended_runs().is_empty() {
         findings.extend(container::left_behind());
+    }
+    if !groups.is_empty() {
         findings.extend(end_unknown_containers(&groups));
     }
     let end = Instant::now() + EMPTY_PATIENCE;
@@ -169,15 +175,14 @@ pub fn leftovers(hierarchy: &Hierarchy) -> Vec<Finding> {
             format!("{first_of_all}remove it with rmdir, the groups in it first, as the user of that run: {folder}"),
         ));
     }
-    let left = |(pid, run): (i32, String)| {
+    let left = |(pid, _): (i32, String)| {
         let command = tree::command_line(pid).unwrap_or_default();
         let message = format!(
             "process {pid} (`{command}`) is left over from an earlier run of deadheat and still uses the machine"
         );
-        (!run.is_empty() && !lives(&run))
-            .then(|| Finding::warn("leftover-process", message, format!("end it: kill -9 {pid}")))
+        Finding::warn("leftover-process", message, format!("end it: kill -9 {pid}"))
     };
-    findings.extend(tree::with_environment(RUN_VARIABLE).into_iter().filter_map(left));
+    findings.extend(of_ended_runs().into_iter().map(left));
     findings
 }
 

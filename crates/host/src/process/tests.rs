@@ -35,6 +35,7 @@ fn begun(ago: Duration) -> LocalProcess {
         group: None,
         id_file: None,
         inner: OnceLock::new(),
+        watcher: OnceLock::new(),
         instructions: None,
         profiler: Err(ProfileError::NotStarted),
         listener: None,

@@ -75,6 +75,17 @@ pub(crate) fn descendants(ancestor: Pid) -> Vec<Pid> {
     below(proc, ancestor).into_iter().filter(living).filter_map(Pid::from_raw).collect()
 }
 
+/// The process below `ancestor` with which podman watches over a container: the container's processes descend from it. None before it is there.
+pub(crate) fn watcher_of_container(ancestor: Pid) -> Option<Pid> {
+    let is_watcher = |pid: &Pid| {
+        fs::read_to_string(format!("{PROC}/{}/comm", pid.as_raw_nonzero()))
+            .is_ok_and(|name| name == "conmon\n")
+    };
+    let watchers: Vec<Pid> = descendants(ancestor).into_iter().filter(is_watcher).collect();
+    // It starts as a child of podman, with the same name, and leaves another process behind.
+    watchers.into_iter().rev().find(|pid| !descendants(*pid).iter().any(is_watcher))
+}
+
 /// All descendants of `ancestor`, without `ancestor` itself but with zombies.
 fn below(proc: &Path, ancestor: Pid) -> Vec<i32> {
     let parents = parents(proc);
