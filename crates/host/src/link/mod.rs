@@ -196,7 +196,7 @@ impl Networks {
         measure::reading(&self.load, &self.servers, load_address, link, plain, tunnel).map_err(failed)
     }
 
-    /// CPU time that the programs of a tunnel have used so far, in nanoseconds: on the generator's side and on the contenders'.
+    /// CPU time that a tunnel has used so far, in nanoseconds: on the generator's side and on the contenders'.
     pub fn tunnel_cpu_ns(&self) -> (u64, u64) {
         self.tunnel.borrow().as_ref().map_or((0, 0), WireGuard::cpu_ns)
     }

@@ -2,6 +2,7 @@
 //!
 //! Owns: keys, addresses and routes of the tunnel. Must not know: what the wire below it is like.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
@@ -15,7 +16,7 @@ use deadheat_record::{Ending, Limits, Link, Listen, Plan};
 
 use super::namespace::Namespace;
 use super::{LinkError, SERVERS, netlink};
-use crate::process::{Observe, Process, ProcessSpec};
+use crate::process::{Observe, Process, ProcessSpec, tree};
 use crate::{Host, LocalHost};
 
 /// The ends of the tunnel.
@@ -42,8 +43,16 @@ fn interface(side: char) -> String {
 #[derive(Debug)]
 pub(super) struct WireGuard {
     name: String,
-    /// The program at either end, the load's first; none if the kernel does it.
-    programs: Option<[Program; 2]>,
+    by: By,
+}
+
+/// What encrypts.
+#[derive(Debug)]
+enum By {
+    /// A program at either end, the load's first.
+    Programs([Program; 2]),
+    /// The kernel, whose threads share the load generator's processors, these, with it. The highest CPU time that they had used: those that end no longer count.
+    Kernel { load_cpus: Vec<usize>, most_ns: Cell<(u64, u64)> },
 }
 
 struct Program {
@@ -88,22 +97,22 @@ impl WireGuard {
         let failed =
             |error: io::Error| LinkError::new(format!("the tunnel does not come up: {error}"), "see its log");
         let by_kernel = ends[0].namespace.inside(|| netlink::make_wireguard(&ends[0].interface));
-        let programs = match by_kernel.and_then(|made| made) {
+        let by = match by_kernel.and_then(|made| made) {
             Ok(()) => {
                 let other = ends[1].namespace.inside(|| netlink::make_wireguard(&ends[1].interface));
                 other.and_then(|made| made).map_err(failed)?;
-                None
+                By::Kernel { load_cpus: plan.load_cpus_here().to_vec(), most_ns: Cell::default() }
             }
-            Err(_) => Some(Self::programs(&ends, plan, host)?),
+            Err(_) => By::Programs(Self::programs(&ends, plan, host)?),
         };
-        let name = match programs {
-            None => "the kernel".to_owned(),
-            Some(_) => tool("wireguard-go", &["--version"], "")
+        let name = match by {
+            By::Kernel { .. } => "the kernel".to_owned(),
+            By::Programs(_) => tool("wireguard-go", &["--version"], "")
                 .ok()
                 .and_then(|text| Some(text.lines().next()?.trim().to_owned()))
                 .unwrap_or_else(|| "wireguard-go".to_owned()),
         };
-        let tunnel = Self { name, programs };
+        let tunnel = Self { name, by };
         match join(&ends) {
             Ok(()) => Ok(tunnel),
             Err(error) => {
@@ -174,15 +183,25 @@ impl WireGuard {
         self.name.clone()
     }
 
-    /// CPU time that the programs have used so far, in nanoseconds: of the load's end and of the servers'.
+    /// CPU time that it has used so far, in nanoseconds: of the load's end and of the servers', or on the load generator's processors and on others. The kernel has
+    /// threads for all its work, and does not say which part of it was for the tunnel: all of it counts.
     pub(super) fn cpu_ns(&self) -> (u64, u64) {
         let of = |program: &Program| program.process.cpu_ns().0;
-        self.programs.as_ref().map_or((0, 0), |[load, servers]| (of(load), of(servers)))
+        match &self.by {
+            By::Programs([load, servers]) => (of(load), of(servers)),
+            By::Kernel { load_cpus, most_ns } => {
+                let (now, most) = (tree::kernel_workers_ns(Path::new(tree::PROC), load_cpus), most_ns.get());
+                most_ns.set((now.0.max(most.0), now.1.max(most.1)));
+                most_ns.get()
+            }
+        }
     }
 
     /// Ends the programs, and removes the kernel's interfaces.
     pub(super) fn end(self, load: &Namespace, servers: &Namespace) {
-        self.programs.into_iter().flatten().for_each(Program::end);
+        if let By::Programs(programs) = self.by {
+            programs.into_iter().for_each(Program::end);
+        }
         for (namespace, side) in [(load, LOAD_SIDE), (servers, SERVERS_SIDE)] {
             // With a program, it is gone already.
             let _ = namespace.inside(|| netlink::remove(&interface(side)));
@@ -210,7 +229,7 @@ fn join(ends: &[End<'_>; 2]) -> io::Result<()> {
     let (to_load, to_servers) = (format!("{LOAD}/32"), format!("{SERVERS_INSIDE}/32,{}/32", Link::SERVERS));
     let port = PORT.to_string();
     let set = |end: &End<'_>, private: &str, more: &[&str]| -> io::Result<()> {
-        let mut words = vec!["set", &end.interface, "private-key", "/dev/stdin"];
+        let mut words = vec!["set", &end.interface, "private-key", "/proc/self/fd/0"];
         words.extend(more);
         end.namespace.inside(|| {
             tool("wg", &words, private)?;

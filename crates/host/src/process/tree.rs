@@ -174,6 +174,22 @@ fn used_ns(pid: i32) -> Option<u64> {
     Some(schedstat(pid).0.max(stat.own.ns()) + stat.children.ns())
 }
 
+/// CPU time of the kernel's threads for deferred work (`kworker/CPU:...`), in nanoseconds: of those that are bound to one of these processors, and of all others.
+pub(crate) fn kernel_workers_ns(proc: &Path, cpus: &[usize]) -> (u64, u64) {
+    let entries = fs::read_dir(proc).into_iter().flatten().flatten();
+    entries.fold((0, 0), |(here, elsewhere), entry| {
+        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+        let Some(rest) = name.strip_prefix("kworker/") else { return (here, elsewhere) };
+        let ns = schedstat_of(&entry.path()).map_or(0, |(used, _)| used);
+        let cpu = rest.split(':').next().and_then(|cpu| cpu.parse::<usize>().ok());
+        if cpu.is_some_and(|cpu| cpus.contains(&cpu)) {
+            (here + ns, elsewhere)
+        } else {
+            (here, elsewhere + ns)
+        }
+    })
+}
+
 fn tick_ns() -> u64 {
     1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }
@@ -345,5 +361,23 @@ mod tests {
         assert!((0..10_000).any(|_| with_environment("DEADHEAT_TREE_TEST").contains(&(pid, "x y".into()))));
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn the_kernels_workers_are_told_by_their_processors() {
+        let proc = tempfile::tempdir().unwrap();
+        for (pid, name, ns) in [
+            ("7", "kworker/0:1-wg-crypt-wg-l1", 100),
+            ("8", "kworker/1:0H-kblockd", 20),
+            ("9", "kworker/u8:2-events", 3),
+            ("10", "bun", 5_000),
+        ] {
+            fs::create_dir(proc.path().join(pid)).unwrap();
+            fs::write(proc.path().join(pid).join("comm"), format!("{name}\n")).unwrap();
+            fs::write(proc.path().join(pid).join("schedstat"), format!("{ns} 1 1\n")).unwrap();
+        }
+        fs::write(proc.path().join("uptime"), "1").unwrap();
+        assert_eq!(kernel_workers_ns(proc.path(), &[0, 2]), (100, 23));
+        assert_eq!(kernel_workers_ns(&proc.path().join("nowhere"), &[0]), (0, 0));
     }
 }
