@@ -1,5 +1,5 @@
 # The few commands that a newcomer needs; everything else is `cargo` and `deadheat --help`.
-.PHONY: help setup race test replay fuzz simulate web book kubernetes-test
+.PHONY: help setup race test replay fuzz simulate web book kernel-test kubernetes-test
 
 # Where cargo builds. It builds the servers of the tests before it runs any: the tests need not ask for them.
 TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
@@ -10,6 +10,7 @@ help:
 	@echo 'make test    formatting, lints and all tests'
 	@echo 'make replay  every kept record through every renderer: the outputs in target/replay, held against their digests'
 	@echo 'make fuzz    the parsers against any bytes, 20 seconds each'
+	@echo 'make kernel-test   links with delay, jitter, loss and WireGuard on an emulated machine with a kernel that has them: 5 minutes'
 	@echo 'make kubernetes-test   load from a real Kubernetes cluster of three nodes in network namespaces: as root, 10 minutes'
 	@echo 'make web     build the report page from web/ into the file that the program embeds'
 	@echo 'make book    the book of docs/ as web pages, by mdbook'
@@ -45,6 +46,9 @@ fuzz: setup
 
 simulate:
 	@cargo test --release --locked --quiet -p deadheat-stats --test simulations -- --ignored --nocapture --test-threads=1
+
+kernel-test: setup
+	@scripts/kernel.py
 
 kubernetes-test: setup
 	RUSTC_WORKSPACE_WRAPPER=clippy-driver cargo test --workspace --features kubernetes --locked --lib --quiet kubernetes::
