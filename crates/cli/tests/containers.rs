@@ -353,3 +353,76 @@ fn without_root_a_container_is_told_from_its_engine_and_removed() {
         .assert_stderr_has("is left over from an earlier run of deadheat; it was removed");
     assert_eq!(user.containers(), "");
 }
+
+/// Prints how long it takes to freeze and thaw a container, and a process, between loads and under load. Needs control groups of version 1, and a quiet machine.
+#[test]
+#[ignore = "a measurement: see CONTRIBUTING.md"]
+fn how_long_it_takes_to_freeze() {
+    use deadheat_host::cgroup::Hierarchy;
+    use std::time::Instant;
+
+    const TIMES: usize = 1_000;
+    let image = image_or_skip!();
+    let (kit, _turn) = (kit(), deadheat_testkit::turn_alone());
+    let groups = Hierarchy::detect().of_containers();
+    let name = |what: &str| format!("freeze-{what}-{}", std::process::id());
+    // In a race, the contenders' processors are kept awake, and the other contenders are frozen meanwhile.
+    let _awake = deadheat_host::monitor::awake::Awake::hold(0, &[0]);
+    let other = groups.make(&name("other")).unwrap();
+    other.freeze().unwrap();
+    for is_container in [false, true] {
+        let port = deadheat_testkit::free_port();
+        let outer = groups.make(&name("server")).unwrap();
+        let server = if is_container {
+            let place = groups.place_of(&outer, &name("server")).unwrap();
+            format!(
+                "exec podman --cgroup-manager=cgroupfs run --rm --network=host --cgroup-parent=/{} --cpuset-cpus=0 {} --port {port}",
+                place.display(),
+                image.name
+            )
+        } else {
+            let line = deadheat_testkit::server_line(&["--port", &port.to_string()]);
+            format!("exec taskset 1 {}", line.replace("--port {port}", ""))
+        };
+        let enter = |folder: PathBuf| format!("echo $$ >{}/cgroup.procs; ", folder.display());
+        let folders = groups.folders_named(&name("server")).into_iter().map(enter).collect::<String>();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &(folders + &server)]).env("CONTAINERS_CONF", &image.settings);
+        let mut running = shell.spawn().unwrap();
+        let address = ([127, 0, 0, 1], port).into();
+        let answers = || deadheat_testkit::Client::connect_to(address).is_ok();
+        assert!(wait_until(Duration::from_secs(60), answers));
+        let group = outer.of_container(Path::new("/no/file")).unwrap_or_else(|| outer.clone());
+        for is_busy in [false, true] {
+            let url = format!("http://127.0.0.1:{port}/");
+            let load = is_busy.then(|| kit.deadheat(["load", &url, "-d", "60s", "--load-cpus", "1"]).spawn());
+            std::thread::sleep(Duration::from_secs(1));
+            let (mut froze, mut thawed) = (Vec::new(), Vec::new());
+            for _ in 0..TIMES {
+                let begin = Instant::now();
+                group.freeze().unwrap();
+                froze.push(begin.elapsed());
+                std::thread::sleep(Duration::from_millis(5));
+                let begin = Instant::now();
+                group.thaw().unwrap();
+                thawed.push(begin.elapsed());
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            drop(load);
+            for (what, mut all) in [("freeze", froze), ("thaw", thawed)] {
+                all.sort();
+                let (median, p99, most) = (all[TIMES / 2], all[TIMES * 99 / 100], all[TIMES - 1]);
+                let who = if is_container { "container" } else { "process" };
+                let state = if is_busy { "under load" } else { "without load" };
+                println!("{who}, {what} {state}: median {median:?}, p99 {p99:?}, longest {most:?}");
+            }
+        }
+        for pid in group.processes() {
+            kill_9(pid.as_raw_nonzero().get() as u32);
+        }
+        running.wait().unwrap();
+        groups.remove_of_containers(&name("server"));
+    }
+    other.thaw().unwrap();
+    groups.remove_of_containers(&name("other"));
+}
