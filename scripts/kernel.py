@@ -4,8 +4,8 @@
 Boots Debian's kernel in QEMU, with this machine's files and one emulated processor whose time is exact, and races there over links with delay, jitter, loss,
 rate and a tunnel. What deadheat measured of each link is held against what was asked for.
 
-  scripts/kernel.py           all of it, in about five minutes; what it makes is in target/kernel
-  scripts/kernel.py inside    what the emulated machine runs
+  scripts/kernel.py                  all of it, in about five minutes; what it makes is in target/kernel
+  scripts/kernel.py inside TARGET    what the emulated machine runs
 
 Exit status: 0 if each link is as asked for, 1 if one is not, 2 if a program is missing.
 """
@@ -19,9 +19,11 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-WORK = ROOT / "target" / "kernel"
-DEADHEAT = ROOT / "target" / "debug" / "deadheat"
-SERVER = ROOT / "target" / "debug" / "deadheat-test-server"
+# The same inside, where no variable says so.
+TARGET = Path(sys.argv[2] if len(sys.argv) > 2 else os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve()
+WORK = TARGET / "kernel"
+DEADHEAT = TARGET / "debug" / "deadheat"
+SERVER = TARGET / "debug" / "deadheat-test-server"
 PROGRAMS = {
     "qemu-system-x86_64": "qemu-system-x86",
     "busybox": "busybox-static",
@@ -48,7 +50,7 @@ busybox mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro
 busybox mount -t tmpfs -o size=2g none /changes && busybox mkdir /changes/upper /changes/work
 busybox mount -t overlay -o lowerdir=/files,upperdir=/changes/upper,workdir=/changes/work none /root
 for one in proc sys dev; do busybox mount --move /$one /root/$one; done
-exec busybox switch_root /root /usr/bin/env python3 SELF inside
+exec busybox switch_root /root /usr/bin/env python3 SELF inside TARGET
 """
 
 
@@ -63,8 +65,13 @@ def kernel():
         told = run("apt-cache", "depends", "linux-image-amd64", capture_output=True, text=True).stdout
         package = next(line.split()[-1] for line in told.splitlines() if "Depends: linux-image" in line)
         run("apt-get", "download", "-qq", package, cwd=WORK)
-        run("dpkg", "-x", next(WORK.glob("*.deb")), WORK)
-        next(WORK.glob("*.deb")).unlink()
+        package = next(WORK.glob("*.deb"))
+        run("dpkg", "-x", package, WORK / "unpacked")
+        package.unlink()
+        # The kernel's file comes last: if it is there, so is the rest.
+        shutil.rmtree(WORK / "lib", ignore_errors=True)
+        for name in ("lib", "boot"):
+            (WORK / "unpacked" / name).rename(WORK / name)
     image = next(WORK.glob("boot/vmlinuz-*"))
     run("depmod", "-b", WORK, image.name.removeprefix("vmlinuz-"))
     return image, image.name.removeprefix("vmlinuz-")
@@ -85,7 +92,7 @@ def first_files(version):
     for path in order:
         shutil.copy(path, folder / "modules")
     (folder / "order").write_text("".join(f"{Path(path).name}\n" for path in order))
-    (folder / "init").write_text(INIT.replace("SELF", str(Path(__file__).resolve())))
+    (folder / "init").write_text(INIT.replace("SELF", str(Path(__file__).resolve())).replace("TARGET", str(TARGET)))
     (folder / "init").chmod(0o755)
     archive = WORK / "first.cpio"
     with archive.open("wb") as out:

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use deadheat_testkit::{Kit, Outcome};
+use deadheat_testkit::{Kit, Outcome, Running, Signal, descendants, kill_9};
 use serde_json::Value;
 
 /// The program under test.
@@ -138,4 +138,13 @@ pub(crate) fn copy_with_libraries(program: &Path, root: &Path) {
     let paths =
         libraries.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
     paths.for_each(|path| copy(Path::new(path), &root.join(path.trim_start_matches('/'))));
+}
+
+/// Kills a race and its keepers, so that nothing ends what it started. The race stands still meanwhile, and does not see its keepers end.
+pub(crate) fn kill_with_keepers(mut race: Running) {
+    race.signal(Signal::STOP);
+    for one in descendants(race.pid()).iter().filter(|one| one.command.contains("__keeper")) {
+        kill_9(one.pid);
+    }
+    race.kill_9();
 }

@@ -8,12 +8,12 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use deadheat_testkit::{
-    Invocation, Kit, SHORT_RACE, Signal, descendants, kill_9, leftover_cgroups, server_command, skip_loudly,
-    turn, wait_until,
+    Invocation, Kit, SHORT_RACE, Signal, kill_9, leftover_cgroups, server_command, skip_loudly, turn,
+    wait_until,
 };
 use serde_json::Value;
 
-use crate::common::{BINARY, assert_container_measured, copy_with_libraries, kit};
+use crate::common::{BINARY, assert_container_measured, copy_with_libraries, kill_with_keepers, kit};
 
 /// The tests' image, or skips the rest of the test.
 macro_rules! image_or_skip {
@@ -205,12 +205,7 @@ fn a_container_whose_deadheat_and_keeper_were_killed_is_named_and_removed() {
     let pid = race.pid();
     let name = format!("deadheat-{pid}-");
     race.wait_for("a container", || left(image).contains(&name));
-    // Without its keepers, nothing ends the container.
-    let keepers = descendants(pid);
-    race.kill_9();
-    keepers.iter().for_each(|one| {
-        kill_9(one.pid);
-    });
+    kill_with_keepers(race);
     kit.file("study.toml", study(image, "command = \"--json\""));
     // A command of another test may see it first, and remove it.
     let outcome = deadheat(&kit, image, &["check", "."]).run();
@@ -315,7 +310,7 @@ impl Ordinary {
     fn containers(&self) -> String {
         let words = self.words();
         let mut podman = Command::new(&words[0]);
-        podman.args(&words[1..]).args(["podman", "ps", "--all", "--format", "{{.Names}}"]);
+        podman.args(&words[1..]).args(["podman", "ps", "--all", "--format", "{{.Status}}"]);
         let listed = podman.current_dir(self.home.path()).output().unwrap();
         String::from_utf8_lossy(&listed.stdout).into_owned()
     }
@@ -339,14 +334,8 @@ fn without_root_a_container_is_told_from_its_engine_and_removed() {
     assert_eq!(user.containers(), "");
 
     let mut race = user.deadheat(&kit, &["race", ".", "--record", "b.jsonl", "--epochs", "40"]).spawn();
-    race.wait_for("a container", || !user.containers().is_empty());
-    // Without its keepers, nothing ends the container.
-    let keepers: Vec<_> =
-        descendants(race.pid()).into_iter().filter(|one| one.command.contains("__keeper")).collect();
-    race.kill_9();
-    for one in keepers {
-        kill_9(one.pid);
-    }
+    race.wait_for("a running container", || user.containers().contains("Up"));
+    kill_with_keepers(race);
     let outcome = user.deadheat(&kit, &["check", "."]).run();
     outcome
         .assert_status(0)

@@ -12,7 +12,7 @@ use deadheat_testkit::{
 };
 use serde_json::Value;
 
-use crate::common::{BINARY, assert_container_measured, copy_with_libraries, kit};
+use crate::common::{BINARY, assert_container_measured, copy_with_libraries, kill_with_keepers, kit};
 
 const IMAGE: &str = "deadheat-test:1";
 /// Where the tree of version 2 is on a machine that has those of version 1 too.
@@ -46,6 +46,9 @@ impl Daemon {
         if !rustix::process::geteuid().is_root() {
             return Err("a Docker daemon for tests needs root".into());
         }
+        if groups == Groups::AsHere && !Path::new("/sys/fs/cgroup/freezer").exists() {
+            return Err("no control groups of version 1".into());
+        }
         if groups != Groups::AsHere && !Path::new(UNIFIED).join("cgroup.procs").exists() {
             return Err(format!("no control groups of version 2 in {UNIFIED}"));
         }
@@ -60,11 +63,13 @@ impl Daemon {
         let folder = tempfile::Builder::new().prefix("dh").tempdir_in("/tmp").unwrap();
         let at = folder.path().display();
         let dockerd = format!(
-            "dockerd --bridge none --iptables=false --ip-forward=false --data-root {at}/data --exec-root {at}/exec \
+            "dockerd --iptables=false --ip-forward=false --data-root {at}/data --exec-root {at}/exec \
              --pidfile {at}/pid -H unix://{at}/docker.sock"
         );
-        let mut namespaces = "--mount --pid --fork --kill-child".to_owned();
-        let mut inside = "mount --make-rprivate / && mount -t proc proc /proc || exit 1\n".to_owned();
+        // A network of its own: a daemon makes and removes the bridge docker0, which may be that of another daemon.
+        let mut namespaces = "--mount --net --pid --fork --kill-child".to_owned();
+        let mut inside =
+            "mount --make-rprivate / && mount -t proc proc /proc && ip link set lo up || exit 1\n".to_owned();
         let group = (groups != Groups::AsHere).then(|| {
             namespaces += " --cgroup --uts";
             inside += "umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup || exit 1\n";
@@ -95,7 +100,7 @@ impl Daemon {
             fs::create_dir(group).map_err(|error| format!("{}: {error}", group.display()))?;
             outside = format!("echo $$ >{}/cgroup.procs || exit 1; ", group.display());
         }
-        outside += &format!("exec unshare {namespaces} sh {at}/inside");
+        outside += &format!("exec setpriv --pdeathsig KILL unshare {namespaces} sh {at}/inside");
         let log = fs::File::options().create(true).append(true).open(folder.path().join("log")).unwrap();
         let mut shell = Command::new("sh");
         shell.args(["-c", &outside]).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
@@ -153,22 +158,23 @@ impl Daemon {
         let enter =
             "[ -z \"$0\" ] || { mkdir -p \"$0\" && echo $$ >\"$0\"/cgroup.procs; }; exec nsenter \"$@\"";
         command.args(["-c", enter]).arg(user.unwrap_or_default());
-        command.args([&format!("--target={first}"), "--mount", "--pid", "--cgroup", "--uts", "--"]);
+        command.args([&format!("--target={first}"), "--net"]);
+        if self.group.is_some() {
+            command.args(["--mount", "--pid", "--cgroup", "--uts"]);
+        }
+        command.arg("--");
         command
     }
 
     /// deadheat, where it sees the same control groups as the daemon.
     fn deadheat<'k>(&self, kit: &'k Kit, arguments: &[&str]) -> Invocation<'k> {
-        let invocation = if self.group.is_none() {
-            kit.deadheat(arguments.iter().copied())
-        } else {
+        let mut inside = self.inside();
+        if self.group.is_some() {
             // With one processor, deadheat pins nothing: groups cannot hold containers to processors here.
-            let mut inside = self.inside();
-            inside.args(["sh", "-c", "cd \"$0\" && exec taskset 1 \"$@\""]);
-            inside.arg(kit.path()).arg(BINARY).args(arguments);
-            kit.command(inside)
-        };
-        invocation.env("DOCKER_HOST", self.address()).args(["--ready-timeout", "150s"])
+            inside.args(["sh", "-c", "cd \"$0\" && exec taskset 1 \"$@\""]).arg(kit.path());
+        }
+        inside.arg(BINARY).args(arguments);
+        kit.command(inside).env("DOCKER_HOST", self.address()).args(["--ready-timeout", "150s"])
     }
 
     /// The names of deadheat's containers.
@@ -240,11 +246,7 @@ fn docker_containers_are_raced_and_removed_and_their_daemon_may_be_killed() {
     let long = ["race", ".", "--epochs", "40", "--record", "r.jsonl"];
     let mut race = daemon.deadheat(&kit, &long).spawn();
     let name = daemon.wait_for_container(&mut race);
-    let keepers = descendants(race.pid());
-    race.kill_9();
-    for one in keepers {
-        kill_9(one.pid);
-    }
+    kill_with_keepers(race);
     // A command of another test may see its group first, and end it.
     let outcome = daemon.deadheat(&kit, &["check", "."]).run();
     let was_removed = || !daemon.containers().contains(&name);

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use thread_priority::{
     ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
@@ -23,6 +24,18 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
         set.set(*cpu);
     }
     Ok(sched_setaffinity(None, &set)?)
+}
+
+/// Pins all threads of these processes to `cpus`; does nothing if the list is empty, and to threads that are gone or another user's.
+pub fn pin_processes(processes: &[Pid], cpus: &[usize]) {
+    let mut set = CpuSet::new();
+    cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
+    let tasks = |pid: &Pid| std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).ok();
+    let threads = processes.iter().filter_map(tasks).flatten().flatten();
+    let threads = threads.filter_map(|task| Pid::from_raw(task.file_name().to_str()?.parse().ok()?));
+    threads.filter(|_| !cpus.is_empty()).for_each(|thread| {
+        let _ = sched_setaffinity(Some(thread), &set);
+    });
 }
 
 /// The processors that the calling thread may use; empty if the kernel does not report them.

@@ -30,6 +30,7 @@ use deadheat_load::Address;
 use deadheat_record::{Ending, Limits, Listen, Stacks};
 use rustix::process::{Pid, Signal};
 
+use crate::affinity;
 use crate::cgroup::Cgroup;
 use crate::clock::Clock;
 use crate::process::container::{Engine, container_of};
@@ -333,6 +334,10 @@ pub struct LocalProcess {
     inner: OnceLock<Cgroup>,
     /// Without a group, the process from which those of the container descend, once it is there.
     watcher: OnceLock<Pid>,
+    /// The processors to which a container is held that does not choose its own.
+    cpus: Vec<usize>,
+    /// Processes of Docker's that lead the container's port to it, once it is there.
+    proxies: OnceLock<Vec<Pid>>,
     /// Counter for its whole tree, if requested and available.
     instructions: Option<Arc<Instructions>>,
     /// Samples the stacks of its whole tree, if requested, or why it cannot.
@@ -426,6 +431,8 @@ impl LocalProcess {
             id_file: order.id_file.clone(),
             inner: OnceLock::new(),
             watcher: OnceLock::new(),
+            cpus: if container::chooses_processors(&order.command) { Vec::new() } else { order.cpus.clone() },
+            proxies: OnceLock::new(),
             instructions: None,
             profiler: Err(ProfileError::NotStarted),
             listener: Some(listener),
@@ -480,6 +487,7 @@ impl LocalProcess {
         if self.inner.get().is_none()
             && let Some(inner) = group.of_container(id_file)
         {
+            self.settle(&inner.processes());
             let _ = self.inner.set(inner);
         }
         Some(self.inner.get().unwrap_or(group))
@@ -492,9 +500,32 @@ impl LocalProcess {
             && self.watcher.get().is_none()
             && let Some(watcher) = tree::watcher_of_container(keeper)
         {
+            self.settle(&tree::descendants(watcher));
             let _ = self.watcher.set(watcher);
         }
         self.watcher.get().copied().unwrap_or(keeper)
+    }
+
+    /// Once the container is there: holds its processes to their processors, since some runtimes give them all, and finds those that lead its port to it.
+    fn settle(&self, processes: &[Pid]) {
+        affinity::pin_processes(processes, &self.cpus);
+        if self.is_dockers()
+            && let Address::Tcp(address) = self.address
+        {
+            let proxies = tree::proxies_of_port(address.port());
+            affinity::pin_processes(&proxies, &self.cpus);
+            let _ = self.proxies.set(proxies);
+        }
+    }
+
+    /// Whether it runs a container that does not descend from its command.
+    fn is_dockers(&self) -> bool {
+        matches!(self.profiler, Err(ProfileError::Elsewhere))
+    }
+
+    /// That container's processes cannot be frozen or read by the group of the command.
+    fn is_lost(&self) -> bool {
+        self.is_dockers() && self.inner.get().is_none()
     }
 
     fn stop_by_signal(&self) -> io::Result<()> {
@@ -555,6 +586,12 @@ impl Process for LocalProcess {
     fn freeze(&self) -> io::Result<()> {
         // The engine's own processes are not frozen: one of them could hold a lock that the start of another container needs.
         let Some(group) = self.counted() else { return self.stop_by_signal() };
+        if self.is_lost() {
+            let name = &self.name;
+            return Err(io::Error::other(format!(
+                "the control group of {name}'s container is not there: deadheat can only race containers of a Docker daemon on this machine"
+            )));
+        }
         group.freeze()
     }
 
@@ -570,15 +607,28 @@ impl Process for LocalProcess {
 
     fn cpu_ns(&self) -> (u64, &'static str) {
         let grouped = self.counted().and_then(|group| Some((group.cpu_ns()?, group.cpu_source())));
+        let grouped = grouped.map(|(ns, source)| {
+            let proxies = self.proxies.get().into_iter().flatten();
+            let theirs: u64 = proxies.map(|pid| tree::schedstat(pid.as_raw_nonzero().get()).0).sum();
+            (ns + theirs, source)
+        });
         grouped.unwrap_or_else(|| {
             let now = tree::cpu_ns(self.ancestor());
+            // What the engine used before its container was there does not count.
+            if self.id_file.is_some() && self.watcher.get().is_none() {
+                return (now, "schedstat");
+            }
             (self.most_cpu_ns.fetch_max(now, Ordering::Relaxed).max(now), "schedstat")
         })
     }
 
     fn cpu_split(&self) -> Option<(u64, u64)> {
         match self.counted().filter(|group| group.cpu_ns().is_some()) {
-            Some(group) => group.cpu_split(),
+            Some(group) => group.cpu_split().map(|(user, system)| {
+                let proxies =
+                    self.proxies.get().into_iter().flatten().filter_map(|pid| tree::own_split(*pid));
+                proxies.fold((user, system), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+            }),
             None => tree::cpu_split(Path::new(tree::PROC), self.ancestor()),
         }
     }
@@ -592,7 +642,7 @@ impl Process for LocalProcess {
     }
 
     fn page_faults(&self) -> Option<u64> {
-        if matches!(self.profiler, Err(ProfileError::Elsewhere)) {
+        if self.is_dockers() {
             return None;
         }
         tree::page_faults(Path::new(tree::PROC), self.ancestor())

@@ -2,7 +2,7 @@
 //!
 //! Owns: keys, addresses and routes of the tunnel. Must not know: what the wire below it is like.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
@@ -51,8 +51,8 @@ pub(super) struct WireGuard {
 enum By {
     /// A program at either end, the load's first.
     Programs([Program; 2]),
-    /// The kernel, whose threads share the load generator's processors, these, with it. The highest CPU time that they had used: those that end no longer count.
-    Kernel { load_cpus: Vec<usize>, most_ns: Cell<(u64, u64)> },
+    /// The kernel.
+    Kernel(RefCell<KernelWork>),
 }
 
 struct Program {
@@ -72,6 +72,34 @@ struct End<'a> {
     interface: String,
     address: Ipv4Addr,
     cpus: &'a [usize],
+}
+
+/// What the kernel's threads for deferred work have used since the tunnel was made.
+#[derive(Debug, Default)]
+struct KernelWork {
+    load_cpus: Vec<usize>,
+    server_cpus: Vec<usize>,
+    /// The last reading of each thread.
+    last: BTreeMap<i32, (usize, u64)>,
+    /// The sum of all differences, in nanoseconds: on the processors of the load, and of the servers.
+    sum: (u64, u64),
+}
+
+impl KernelWork {
+    /// Adds what these threads have used since the last reading. Threads come and go.
+    fn used_ns(&mut self, now: BTreeMap<i32, (usize, u64)>) -> (u64, u64) {
+        for (pid, (cpu, ns)) in &now {
+            let before = self.last.get(pid).map_or(*ns, |(_, before)| *before);
+            let more = ns.saturating_sub(before);
+            if self.load_cpus.contains(cpu) {
+                self.sum.0 += more;
+            } else if self.server_cpus.is_empty() || self.server_cpus.contains(cpu) {
+                self.sum.1 += more;
+            }
+        }
+        self.last = now;
+        self.sum
+    }
 }
 
 impl WireGuard {
@@ -101,12 +129,16 @@ impl WireGuard {
             Ok(()) => {
                 let other = ends[1].namespace.inside(|| netlink::make_wireguard(&ends[1].interface));
                 other.and_then(|made| made).map_err(failed)?;
-                By::Kernel { load_cpus: plan.load_cpus_here().to_vec(), most_ns: Cell::default() }
+                By::Kernel(RefCell::new(KernelWork {
+                    load_cpus: plan.load_cpus_here().to_vec(),
+                    server_cpus: plan.pinning.server_cpus.clone(),
+                    ..KernelWork::default()
+                }))
             }
             Err(_) => By::Programs(Self::programs(&ends, plan, host)?),
         };
         let name = match by {
-            By::Kernel { .. } => "the kernel".to_owned(),
+            By::Kernel(_) => "the kernel".to_owned(),
             By::Programs(_) => tool("wireguard-go", &["--version"], "")
                 .ok()
                 .and_then(|text| Some(text.lines().next()?.trim().to_owned()))
@@ -183,17 +215,13 @@ impl WireGuard {
         self.name.clone()
     }
 
-    /// CPU time that it has used so far, in nanoseconds: of the load's end and of the servers', or on the load generator's processors and on others. The kernel has
-    /// threads for all its work, and does not say which part of it was for the tunnel: all of it counts.
+    /// CPU time that it has used so far, in nanoseconds: of the load's end and of the servers', or on the load generator's processors and on the contenders'. The kernel
+    /// has threads for all its work, and does not say which part of it was for the tunnel: all of it counts.
     pub(super) fn cpu_ns(&self) -> (u64, u64) {
         let of = |program: &Program| program.process.cpu_ns().0;
         match &self.by {
             By::Programs([load, servers]) => (of(load), of(servers)),
-            By::Kernel { load_cpus, most_ns } => {
-                let (now, most) = (tree::kernel_workers_ns(Path::new(tree::PROC), load_cpus), most_ns.get());
-                most_ns.set((now.0.max(most.0), now.1.max(most.1)));
-                most_ns.get()
-            }
+            By::Kernel(work) => work.borrow_mut().used_ns(tree::kernel_workers(Path::new(tree::PROC))),
         }
     }
 
@@ -292,5 +320,15 @@ mod tests {
             fs::read_dir(folder.path()).unwrap().map(|one| one.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["wg-lx.sock", &living, "wg0.sock"]);
+    }
+
+    #[test]
+    fn threads_of_the_kernel_come_and_go() {
+        let mut work = KernelWork { load_cpus: vec![1], server_cpus: vec![0], ..KernelWork::default() };
+        let of = |all: &[(i32, usize, u64)]| all.iter().map(|(pid, cpu, ns)| (*pid, (*cpu, *ns))).collect();
+        assert_eq!(work.used_ns(of(&[(7, 0, 60_000), (8, 1, 10)])), (0, 0), "before the tunnel");
+        assert_eq!(work.used_ns(of(&[(8, 1, 15), (9, 0, 70_000)])), (5, 0), "one went, one came");
+        assert_eq!(work.used_ns(of(&[(8, 1, 15), (9, 0, 70_004), (10, 2, 9)])), (5, 4));
+        assert_eq!(work.used_ns(of(&[(10, 2, 1_000)])), (5, 4), "on a processor of nobody's");
     }
 }

@@ -8,7 +8,7 @@
 use std::fmt;
 use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use deadheat_record::{CgroupKind, Finding};
 
@@ -61,6 +61,8 @@ const OWN: [&str; 5] = ["name", "cgroups", "cgroup-parent", "cidfile", "pod"];
 /// How often a container is tried to be removed, and the pause that grows between two attempts.
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
+/// How long after the end of its command an engine may make a container.
+const LATE: Duration = Duration::from_secs(2);
 
 /// A program that runs containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,18 +150,19 @@ pub enum Place {
     System,
 }
 
-/// Where this engine makes the control group of a container, if deadheat makes groups of this version. Asks Docker.
+/// Where this engine makes the control group of a container, if deadheat makes groups of this version. Asks Docker, with these variables in the environment.
 ///
 /// # Errors
 /// Why such a container cannot be raced, with what to do.
-pub fn place(engine: Engine, groups: CgroupKind) -> Result<Place, String> {
+pub fn place(engine: Engine, groups: CgroupKind, env: &[(String, String)]) -> Result<Place, String> {
     if engine == Engine::Podman {
         return Ok(Place::Below);
     }
-    let driver = ask(engine, &["info", "--format", "{{.CgroupDriver}}"]);
+    let driver = ask_with(engine, &["info", "--format", "{{.CgroupDriver}}"], env);
+    let driver = driver.map_err(|error| format!("see whether `docker info` works: {error}"))?;
     place_with_docker(
-        driver.map_err(|error| format!("see whether `docker info` works: {error}"))?.trim(),
-        groups,
+        driver.trim(),
+        if rustix::process::geteuid().is_root() { groups } else { CgroupKind::None },
     )
 }
 
@@ -177,7 +180,11 @@ fn place_with_docker(driver: &str, groups: CgroupKind) -> Result<Place, String> 
                 .into(),
         ),
         ("systemd", CgroupKind::V2) => Ok(Place::System),
-        _ => Ok(Place::Below),
+        ("cgroupfs", _) => Ok(Place::Below),
+        _ => Err(format!(
+            "Docker says that `{}` makes the control groups of containers, where deadheat does not find them: use podman",
+            crate::command::printable(driver)
+        )),
     }
 }
 
@@ -198,13 +205,19 @@ pub(super) fn with_options(command: &str, name: &str, run: &str, variables: &[&s
     Some(words.join(" "))
 }
 
-/// The option that holds a container to these processors, unless the command has one of its own.
-pub(super) fn option_for_processors(command: &str, cpus: &[usize]) -> Option<String> {
-    let (_, rest) = container_of(command)?;
-    let option = "--cpuset-cpus";
-    let has = rest.split_whitespace().any(|word| word == option || word.starts_with(&format!("{option}=")));
+const CPUSET: &str = "--cpuset-cpus";
+
+/// Whether a command that runs a container says itself on which processors.
+pub(super) fn chooses_processors(command: &str) -> bool {
+    let is_option =
+        |word: &str| word == CPUSET || word.strip_prefix(CPUSET).is_some_and(|rest| rest.starts_with('='));
+    container_of(command).is_some_and(|(_, rest)| rest.split_whitespace().any(is_option))
+}
+
+/// The option that holds a container to these processors.
+pub(super) fn option_for_processors(cpus: &[usize]) -> Option<String> {
     let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
-    (!has && !cpus.is_empty()).then(|| format!("{option}={}", cpus.join(",")))
+    (!cpus.is_empty()).then(|| format!("{CPUSET}={}", cpus.join(",")))
 }
 
 /// Names and removes the containers of runs that have ended, where an engine answers.
@@ -212,7 +225,20 @@ pub(super) fn left_behind() -> Vec<Finding> {
     Engine::ALL.into_iter().flat_map(left_behind_of).collect()
 }
 
-/// Removes a container that the engine may still know: its processes had to be killed, or the command ended while it started.
+/// Removes the container of a command that was ended before there was one, in case the engine makes it nevertheless.
+pub(super) fn remove_late(command: &str, name: &str) {
+    let Some((engine, _)) = container_of(command) else { return };
+    let begin = Instant::now();
+    while begin.elapsed() < LATE {
+        if ours(engine).iter().any(|one| one == name) {
+            remove(engine, name);
+            return;
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// Removes a container whose processes had to be killed, so that the engine had no time to.
 pub(super) fn remove_killed(command: &str, name: &str) {
     if let Some((engine, _)) = container_of(command) {
         remove(engine, name);
@@ -258,7 +284,12 @@ fn remove(engine: Engine, name: &str) -> bool {
 /// # Errors
 /// Why it cannot be run, or the first line of what it says when it fails.
 pub fn ask(engine: Engine, arguments: &[&str]) -> Result<String, String> {
+    ask_with(engine, arguments, &[])
+}
+
+fn ask_with(engine: Engine, arguments: &[&str], env: &[(String, String)]) -> Result<String, String> {
     let mut command = Command::new(engine.program());
+    command.envs(env.iter().map(|(name, value)| (name, value)));
     let output = command.args(arguments).stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -333,11 +364,12 @@ mod tests {
         assert!(full.contains(MANAGER) && MANAGER.contains(MANAGER_VARIABLE));
         assert!(matches!(container_of(&full), Some((Engine::Podman, rest)) if rest.ends_with("x:1 serve")));
         assert_eq!(with_options("node server.js", "n", "r", &[]), None);
-        assert_eq!(option_for_processors(&full, &[0, 3]).as_deref(), Some("--cpuset-cpus=0,3"));
+        assert_eq!(option_for_processors(&[0, 3]).as_deref(), Some("--cpuset-cpus=0,3"));
+        assert_eq!(option_for_processors(&[]), None);
+        assert!(!chooses_processors(&full) && !chooses_processors("docker run --cpuset-mems 1 x"));
         for own in ["docker run --cpuset-cpus 1 x", "docker run --cpuset-cpus=1 x"] {
-            assert_eq!(option_for_processors(own, &[0]), None);
+            assert!(chooses_processors(own), "{own}");
         }
-        assert_eq!(option_for_processors("docker run x", &[]), None);
     }
 
     #[test]
@@ -351,12 +383,13 @@ mod tests {
             ("systemd", V1, Err("native.cgroupdriver=cgroupfs")),
             ("systemd", None, Err("run deadheat as root")),
             ("cgroupfs", None, Err("run deadheat as root")),
+            ("none", V2, Err("use podman")),
         ] {
             match (place_with_docker(driver, groups), found) {
                 (Ok(place), found) => assert_eq!(Ok(place), found, "{driver} {groups:?}"),
                 (Err(problem), found) => assert!(problem.contains(found.unwrap_err()), "{problem}"),
             }
         }
-        assert_eq!(place(Engine::Podman, None), Ok(Place::Below));
+        assert_eq!(place(Engine::Podman, None, &[]), Ok(Place::Below));
     }
 }

@@ -151,10 +151,13 @@ fn keep_one() -> io::Result<()> {
         // A contender that never began need not be asked to end.
         order.ending = Ending::default();
     }
-    let (left, is_known) = end_tree(group.as_ref(), &order);
-    if order.id_file.is_some() && is_known {
+    let ended = end_tree(group.as_ref(), &order);
+    if order.id_file.is_some() && ended.killed {
         container::remove_killed(&order.command, &order.group);
+    } else if ended.too_early {
+        container::remove_late(&order.command, &order.group);
     }
+    let left = ended.left;
     remove_group(&order, &hierarchy, group.as_ref());
     say(&Message::Gone { left: left.iter().map(|pid| pid.as_raw_nonzero().get()).collect() });
     Ok(())
@@ -194,7 +197,8 @@ pub(super) fn told(
     let mut variables = Vec::new();
     let mut options = Vec::new();
     let mut apart = false;
-    match (place(engine, group.kind()), engine, group.kind()) {
+    let at = place(engine, group.kind());
+    match (at, engine, group.kind()) {
         (Place::System, ..) => {
             options.push(format!("--cgroup-parent={SYSTEM}"));
             variables.push((ID_FILE_VARIABLE, id_file.display().to_string()));
@@ -211,13 +215,16 @@ pub(super) fn told(
         // With systemd's groups, podman would refuse a path.
         variables.push((MANAGER_VARIABLE, "--cgroup-manager=cgroupfs".to_owned()));
     }
-    // What podman starts keeps the processors of the command. What Docker's daemon starts does not.
-    let cpus = match engine {
-        Engine::Docker if order.cpus.is_empty() => affinity::allowed(),
-        Engine::Podman if !group.has_cpuset() => Vec::new(),
-        _ => order.cpus.clone(),
+    // What podman starts has the processors of the command. What Docker's daemon starts has the daemon's.
+    let cpus = if engine == Engine::Docker && order.cpus.is_empty() {
+        affinity::allowed()
+    } else {
+        order.cpus.clone()
     };
-    options.extend(container::option_for_processors(&order.command, &cpus));
+    let in_group = at == Place::Below;
+    if !(container::chooses_processors(&order.command) || (in_group && !group.has_cpuset())) {
+        options.extend(container::option_for_processors(&cpus));
+    }
     variables.push((GROUPS_VARIABLE, options.join(" ")));
     Told { variables, apart }
 }
@@ -259,7 +266,7 @@ fn begin(
 ) -> io::Result<(Child, Option<u64>)> {
     // An engine that does not answer now will not start a container either, and says why.
     let told = told(order, hierarchy, group, |engine, groups| {
-        container::place(engine, groups).unwrap_or(Place::Below)
+        container::place(engine, groups, &order.env).unwrap_or(Place::Below)
     });
     let group = match group {
         Some(group) if told.apart => Some(group.for_engine()?),
@@ -387,9 +394,18 @@ fn signal_of(ending: &Ending) -> Signal {
     }
 }
 
-/// Ends everything that is in the group, in the container's or descends from the keeper. Returns the processes that could not be ended, and whether the engine
-/// may still know a container.
-fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> (Vec<Pid>, bool) {
+/// How a tree of processes ended.
+struct Ended {
+    /// The processes that could not be ended.
+    left: Vec<Pid>,
+    /// Whether any had to be killed.
+    killed: bool,
+    /// Whether an engine was ended before its container was there. Docker's daemon may make it nevertheless.
+    too_early: bool,
+}
+
+/// Ends everything that is in the group, in the container's or descends from the keeper.
+fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> Ended {
     let container = order.id_file.as_deref().and_then(|file| match group {
         Some(group) => group.of_container(file).map(Container::Group),
         None => tree::watcher_of_container(getpid()).map(Container::Watched),
@@ -406,12 +422,12 @@ fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> (Vec<Pid>, bool) {
     };
     // deadheat knows more of the processes that write maps, and removes them too. If deadheat was killed, the keeper does.
     let writers = if order.remove_maps { members() } else { Vec::new() };
-    let (left, killed) = end_members(&groups, container.as_ref(), order, &members);
-    writers.iter().for_each(|pid| profile::remove_map(pid.as_raw_nonzero().get()));
-    // Docker's daemon may have begun to make a container that is not there yet.
     let is_dockers =
         || matches!(container_of(&order.command), Some((Engine::Docker, _))) && order.id_file.is_some();
-    (left, killed || (container.is_none() && is_dockers()))
+    let too_early = container.is_none() && is_dockers() && !members().is_empty();
+    let (left, killed) = end_members(&groups, container.as_ref(), order, &members);
+    writers.iter().for_each(|pid| profile::remove_map(pid.as_raw_nonzero().get()));
+    Ended { left, killed, too_early }
 }
 
 /// The processes of a container, without those of its engine.

@@ -36,6 +36,8 @@ fn begun(ago: Duration) -> LocalProcess {
         id_file: None,
         inner: OnceLock::new(),
         watcher: OnceLock::new(),
+        cpus: Vec::new(),
+        proxies: OnceLock::new(),
         instructions: None,
         profiler: Err(ProfileError::NotStarted),
         listener: None,
@@ -164,7 +166,7 @@ fn an_engine_is_told_where_containers_go() {
         ),
         (docker, &one, below, "--cgroup-parent=/job/deadheat-1 --cpuset-cpus=0,3", false),
         (podman, &two, below, "--cgroups=split", false),
-        (docker, &two, below, "--cgroup-parent=/user/g --cpuset-cpus=0,3", true),
+        (docker, &two, below, "--cgroup-parent=/user/g", true),
         (docker, &two, Place::System, "/id --cgroup-parent=system.slice --cpuset-cpus=0,3", false),
     ] {
         assert_eq!(told(command, Some(group), place), (options.to_owned(), apart), "{command} {group:?}");
@@ -174,4 +176,6 @@ fn an_engine_is_told_where_containers_go() {
     }
     std::fs::write(folder.join("cgroup.controllers"), "cpu cpuset\n").unwrap();
     assert_eq!(told(podman, Some(&two), below).0, "--cgroups=split --cpuset-cpus=0,3");
+    assert_eq!(told(docker, Some(&two), below).0, "--cgroup-parent=/user/g --cpuset-cpus=0,3");
+    assert_eq!(told("docker run --cpuset-cpus 1 x", Some(&two), below).0, "--cgroup-parent=/user/g");
 }

@@ -77,13 +77,35 @@ pub(crate) fn descendants(ancestor: Pid) -> Vec<Pid> {
 
 /// The process below `ancestor` with which podman watches over a container: the container's processes descend from it. None before it is there.
 pub(crate) fn watcher_of_container(ancestor: Pid) -> Option<Pid> {
+    let proc = Path::new(PROC);
+    // It leaves the process that podman started, and so becomes a child of the one that adopts all. Its own children have its name until they are the runtime.
     let is_watcher = |pid: &Pid| {
-        fs::read_to_string(format!("{PROC}/{}/comm", pid.as_raw_nonzero()))
-            .is_ok_and(|name| name == "conmon\n")
+        let number = pid.as_raw_nonzero().get();
+        is_called(number, "conmon")
+            && stat(proc, number).is_some_and(|stat| stat.parent == ancestor.as_raw_nonzero().get())
     };
-    let watchers: Vec<Pid> = descendants(ancestor).into_iter().filter(is_watcher).collect();
-    // It starts as a child of podman, with the same name, and leaves another process behind.
-    watchers.into_iter().rev().find(|pid| !descendants(*pid).iter().any(is_watcher))
+    descendants(ancestor).into_iter().find(is_watcher)
+}
+
+fn is_called(pid: i32, name: &str) -> bool {
+    fs::read_to_string(format!("{PROC}/{pid}/comm")).is_ok_and(|text| text.trim_end() == name)
+}
+
+/// Docker's processes that lead a port of this machine to a container.
+pub(crate) fn proxies_of_port(port: u16) -> Vec<Pid> {
+    let entries = fs::read_dir(PROC).into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let words = format!("-host-port {port} ");
+    let is_its = |pid: &i32| {
+        is_called(*pid, "docker-proxy") && command_line(*pid).is_some_and(|line| line.contains(&words))
+    };
+    pids.filter(is_its).filter_map(Pid::from_raw).collect()
+}
+
+/// CPU time of a process in user mode and in the kernel, in nanoseconds, with the resolution of clock ticks.
+pub(crate) fn own_split(pid: Pid) -> Option<(u64, u64)> {
+    let own = stat(Path::new(PROC), pid.as_raw_nonzero().get())?.own;
+    Some((own.user * tick_ns(), own.system * tick_ns()))
 }
 
 /// All descendants of `ancestor`, without `ancestor` itself but with zombies.
@@ -174,20 +196,16 @@ fn used_ns(pid: i32) -> Option<u64> {
     Some(schedstat(pid).0.max(stat.own.ns()) + stat.children.ns())
 }
 
-/// CPU time of the kernel's threads for deferred work (`kworker/CPU:...`), in nanoseconds: of those that are bound to one of these processors, and of all others.
-pub(crate) fn kernel_workers_ns(proc: &Path, cpus: &[usize]) -> (u64, u64) {
+/// The kernel's threads for deferred work that are bound to a processor (`kworker/CPU:...`): the processor of each, and the CPU time that it has used, in
+/// nanoseconds.
+pub(crate) fn kernel_workers(proc: &Path) -> BTreeMap<i32, (usize, u64)> {
     let entries = fs::read_dir(proc).into_iter().flatten().flatten();
-    entries.fold((0, 0), |(here, elsewhere), entry| {
-        let name = fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-        let Some(rest) = name.strip_prefix("kworker/") else { return (here, elsewhere) };
-        let ns = schedstat_of(&entry.path()).map_or(0, |(used, _)| used);
-        let cpu = rest.split(':').next().and_then(|cpu| cpu.parse::<usize>().ok());
-        if cpu.is_some_and(|cpu| cpus.contains(&cpu)) {
-            (here + ns, elsewhere)
-        } else {
-            (here, elsewhere + ns)
-        }
-    })
+    let worker = |entry: fs::DirEntry| {
+        let name = fs::read_to_string(entry.path().join("comm")).ok()?;
+        let cpu = name.strip_prefix("kworker/")?.split(':').next()?.parse().ok()?;
+        Some((entry.file_name().to_str()?.parse().ok()?, (cpu, schedstat_of(&entry.path())?.0)))
+    };
+    entries.filter_map(worker).collect()
 }
 
 fn tick_ns() -> u64 {
@@ -377,7 +395,39 @@ mod tests {
             fs::write(proc.path().join(pid).join("schedstat"), format!("{ns} 1 1\n")).unwrap();
         }
         fs::write(proc.path().join("uptime"), "1").unwrap();
-        assert_eq!(kernel_workers_ns(proc.path(), &[0, 2]), (100, 23));
-        assert_eq!(kernel_workers_ns(&proc.path().join("nowhere"), &[0]), (0, 0));
+        assert_eq!(kernel_workers(proc.path()), BTreeMap::from([(7, (0, 100)), (8, (1, 20))]));
+        assert!(kernel_workers(&proc.path().join("nowhere")).is_empty());
+    }
+
+    #[test]
+    fn what_leads_a_port_to_a_container_is_found_by_its_port() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("docker-proxy");
+        fs::copy("/bin/sh", &program).unwrap();
+        let start = |port: &str| {
+            let mut one = std::process::Command::new(&program);
+            one.args([
+                "-c",
+                "read -r end",
+                "-proto",
+                "tcp",
+                "-host-port",
+                port,
+                "-container-ip",
+                "172.17.0.2",
+            ]);
+            one.stdin(std::process::Stdio::piped()).spawn().unwrap()
+        };
+        let (mut one, mut two) = (start("4711"), start("47112"));
+        let is_named = |child: &std::process::Child| is_called(child.id() as i32, "docker-proxy");
+        while !(is_named(&one) && is_named(&two)) {
+            std::thread::yield_now();
+        }
+        let found = proxies_of_port(4711);
+        for child in [&mut one, &mut two] {
+            drop(child.stdin.take());
+            child.wait().unwrap();
+        }
+        assert_eq!(found, [Pid::from_raw(one.id() as i32).unwrap()]);
     }
 }

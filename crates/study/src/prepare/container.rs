@@ -33,7 +33,7 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
             )
         })?;
         let place =
-            place(engine, groups_here()).map_err(|problem| failed("cannot be raced".into(), problem))?;
+            place(engine, groups_here(), &[]).map_err(|problem| failed("cannot be raced".into(), problem))?;
         if let Some((problem, remedy)) = lacking(engine, place, &limits, pins) {
             return Err(failed(problem.into(), remedy.into()));
         }
