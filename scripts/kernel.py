@@ -192,4 +192,4 @@ def race(name):
 
 
 if __name__ == "__main__":
-    sys.exit(inside() if sys.argv[1:] == ["inside"] else outside())
+    sys.exit(inside() if sys.argv[1:2] == ["inside"] else outside())
