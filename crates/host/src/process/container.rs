@@ -6,7 +6,8 @@
 //! Owns: the options that deadheat adds to such a command, and what is left of containers whose deadheat was killed. Must not know: images, studies.
 
 use std::fmt;
-use std::process::{Command, Stdio};
+use std::io;
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -61,6 +62,9 @@ const OWN: [&str; 5] = ["name", "cgroups", "cgroup-parent", "cidfile", "pod"];
 /// How often a container is tried to be removed, and the pause that grows between two attempts.
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
+/// How long an engine may take to answer, and how often to look whether it has.
+const ANSWER: Duration = Duration::from_secs(60);
+const GLANCE: Duration = Duration::from_millis(2);
 /// How long after the end of its command an engine may make a container.
 const LATE: Duration = Duration::from_secs(2);
 
@@ -289,13 +293,29 @@ pub fn ask(engine: Engine, arguments: &[&str]) -> Result<String, String> {
 
 fn ask_with(engine: Engine, arguments: &[&str], env: &[(String, String)]) -> Result<String, String> {
     let mut command = Command::new(engine.program());
-    command.envs(env.iter().map(|(name, value)| (name, value)));
-    let output = command.args(arguments).stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    command.envs(env.iter().map(|(name, value)| (name, value))).args(arguments).stdin(Stdio::null());
+    let output = answer_of(command, ANSWER).map_err(|error| error.to_string())?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
     Err(said.lines().next().map_or_else(|| output.status.to_string(), str::to_owned))
+}
+
+/// Runs a command whose answer is short, for so long at most. Some engines wait for ever for a daemon that hangs.
+fn answer_of(mut command: Command, patience: Duration) -> io::Result<Output> {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let begin = Instant::now();
+    while child.try_wait()?.is_none() {
+        if begin.elapsed() > patience {
+            child.kill()?;
+            child.wait()?;
+            let problem = format!("it did not answer within {} s", patience.as_secs());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
+        }
+        thread::sleep(GLANCE);
+    }
+    child.wait_with_output()
 }
 
 #[cfg(test)]
@@ -370,6 +390,22 @@ mod tests {
         for own in ["docker run --cpuset-cpus 1 x", "docker run --cpuset-cpus=1 x"] {
             assert!(chooses_processors(own), "{own}");
         }
+    }
+
+    #[test]
+    fn an_engine_that_does_not_answer_is_not_waited_for() {
+        let shell = |line: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", line]).stdin(Stdio::null());
+            command
+        };
+        let output = answer_of(shell("echo here; echo there >&2; exit 3"), ANSWER).unwrap();
+        assert_eq!(
+            (output.status.code(), &output.stdout[..], &output.stderr[..]),
+            (Some(3), &b"here\n"[..], &b"there\n"[..])
+        );
+        let silent = answer_of(shell("exec sleep 4321"), Duration::ZERO).unwrap_err();
+        assert!(silent.to_string().contains("did not answer within"), "{silent}");
     }
 
     #[test]
