@@ -140,7 +140,7 @@ pub(crate) fn copy_with_libraries(program: &Path, root: &Path) {
     paths.for_each(|path| copy(Path::new(path), &root.join(path.trim_start_matches('/'))));
 }
 
-/// Kills a race and its keepers, so that nothing ends what it started. The race stands still meanwhile, and does not see its keepers end.
+/// Kills a race and its keepers, so that nothing ends what it started. It stops the race first: the race cannot notice that its keepers end.
 pub(crate) fn kill_with_keepers(mut race: Running) {
     race.signal(Signal::STOP);
     for one in descendants(race.pid()).iter().filter(|one| one.command.contains("__keeper")) {

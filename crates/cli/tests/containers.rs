@@ -253,7 +253,7 @@ fn the_memory_of_a_scenario_limits_a_container_too() {
     kit.assert_nothing_left();
 }
 
-/// A user without any right, with an engine and an image of their own.
+/// An ordinary user, who has an image that only this user sees.
 struct Ordinary {
     home: tempfile::TempDir,
 }
@@ -355,7 +355,7 @@ fn how_long_it_takes_to_freeze() {
     let (kit, _turn) = (kit(), deadheat_testkit::turn_alone());
     let groups = Hierarchy::detect().of_containers();
     let name = |what: &str| format!("freeze-{what}-{}", std::process::id());
-    // In a race, the contenders' processors are kept awake, and the other contenders are frozen meanwhile.
+    // As in a race: the contenders' processors stay awake, and another contender is frozen.
     let _awake = deadheat_host::monitor::awake::Awake::hold(0, &[0]);
     let other = groups.make(&name("other")).unwrap();
     other.freeze().unwrap();

@@ -16,6 +16,10 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
     if cpus.is_empty() {
         return Ok(());
     }
+    Ok(sched_setaffinity(None, &set_of(cpus)?)?)
+}
+
+fn set_of(cpus: &[usize]) -> io::Result<CpuSet> {
     let mut set = CpuSet::new();
     for cpu in cpus {
         if *cpu >= CpuSet::MAX_CPU {
@@ -23,13 +27,12 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
         }
         set.set(*cpu);
     }
-    Ok(sched_setaffinity(None, &set)?)
+    Ok(set)
 }
 
 /// Pins all threads of these processes to `cpus`; does nothing if the list is empty, and to threads that are gone or another user's.
 pub fn pin_processes(processes: &[Pid], cpus: &[usize]) {
-    let mut set = CpuSet::new();
-    cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
+    let Ok(set) = set_of(cpus) else { return };
     let tasks = |pid: &Pid| std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero())).ok();
     let threads = processes.iter().filter_map(tasks).flatten().flatten();
     let threads = threads.filter_map(|task| Pid::from_raw(task.file_name().to_str()?.parse().ok()?));

@@ -33,7 +33,6 @@ use rustix::process::{Pid, Signal};
 use crate::affinity;
 use crate::cgroup::Cgroup;
 use crate::clock::Clock;
-use crate::process::container::{Engine, container_of};
 use crate::process::instructions::Instructions;
 use crate::process::keeper::{KEEPER_COMMAND, KeeperOrder, Message, RUN_VARIABLE, in_words, now_ns};
 use crate::process::ports::Obstacle;
@@ -330,6 +329,8 @@ pub struct LocalProcess {
     group: Option<Cgroup>,
     /// If it runs a container: the file for the container's ID.
     id_file: Option<PathBuf>,
+    /// Whether the container is Docker's, and so does not descend from the command.
+    is_dockers: bool,
     /// The container's own group, once it is there.
     inner: OnceLock<Cgroup>,
     /// Without a group, the process from which those of the container descend, once it is there.
@@ -429,6 +430,7 @@ impl LocalProcess {
             stdin: Some(stdin),
             group: None,
             id_file: order.id_file.clone(),
+            is_dockers: container::is_dockers(&order.command),
             inner: OnceLock::new(),
             watcher: OnceLock::new(),
             cpus: if container::chooses_processors(&order.command) { Vec::new() } else { order.cpus.clone() },
@@ -440,21 +442,16 @@ impl LocalProcess {
             begun_ns: now_ns(),
             most_cpu_ns: AtomicU64::new(0),
         };
-        running.let_begin(&started, observe, &order.command)?;
+        running.let_begin(&started, observe)?;
         Ok(running)
     }
 
     /// Sets up what is observed before the first process becomes the contender, lets it begin, and waits for the time at which it did.
-    fn let_begin(
-        &mut self,
-        told: &mpsc::Receiver<Message>,
-        observe: Observe,
-        command: &str,
-    ) -> io::Result<()> {
+    fn let_begin(&mut self, told: &mpsc::Receiver<Message>, observe: Observe) -> io::Result<()> {
         loop {
             match told.recv() {
                 Ok(Message::Staged { pid }) => {
-                    self.observe(pid, observe, command);
+                    self.observe(pid, observe);
                     self.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(b"begin\n"))?;
                 }
                 Ok(Message::Started { group, at_ns, .. }) => {
@@ -467,9 +464,9 @@ impl LocalProcess {
         }
     }
 
-    fn observe(&mut self, pid: i32, observe: Observe, command: &str) {
+    fn observe(&mut self, pid: i32, observe: Observe) {
         let Some(first) = Pid::from_raw(pid) else { return };
-        if matches!(container_of(command), Some((Engine::Docker, _))) {
+        if self.is_dockers {
             self.profiler = Err(ProfileError::Elsewhere);
             return;
         }
@@ -509,7 +506,7 @@ impl LocalProcess {
     /// Once the container is there: holds its processes to their processors, since some runtimes give them all, and finds those that lead its port to it.
     fn settle(&self, processes: &[Pid]) {
         affinity::pin_processes(processes, &self.cpus);
-        if self.is_dockers()
+        if self.is_dockers
             && let Address::Tcp(address) = self.address
         {
             let proxies = tree::proxies_of_port(address.port());
@@ -518,14 +515,9 @@ impl LocalProcess {
         }
     }
 
-    /// Whether it runs a container that does not descend from its command.
-    fn is_dockers(&self) -> bool {
-        matches!(self.profiler, Err(ProfileError::Elsewhere))
-    }
-
     /// That container's processes cannot be frozen or read by the group of the command.
     fn is_lost(&self) -> bool {
-        self.is_dockers() && self.inner.get().is_none()
+        self.is_dockers && self.inner.get().is_none()
     }
 
     fn stop_by_signal(&self) -> io::Result<()> {
@@ -642,7 +634,7 @@ impl Process for LocalProcess {
     }
 
     fn page_faults(&self) -> Option<u64> {
-        if self.is_dockers() {
+        if self.is_dockers {
             return None;
         }
         tree::page_faults(Path::new(tree::PROC), self.ancestor())

@@ -109,6 +109,11 @@ pub fn container_of(command: &str) -> Option<(Engine, &str)> {
     (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| (engine, rest.trim_start()))
 }
 
+/// Whether a command runs a container of Docker's, which does not descend from the command.
+pub fn is_dockers(command: &str) -> bool {
+    matches!(container_of(command), Some((Engine::Docker, _)))
+}
+
 /// The place of the image among the words after `run`: the first that is neither an option nor an option's value. None if there is none.
 ///
 /// # Errors

@@ -422,9 +422,8 @@ fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> Ended {
     };
     // deadheat knows more of the processes that write maps, and removes them too. If deadheat was killed, the keeper does.
     let writers = if order.remove_maps { members() } else { Vec::new() };
-    let is_dockers =
-        || matches!(container_of(&order.command), Some((Engine::Docker, _))) && order.id_file.is_some();
-    let too_early = container.is_none() && is_dockers() && !members().is_empty();
+    let is_dockers = order.id_file.is_some() && container::is_dockers(&order.command);
+    let too_early = container.is_none() && is_dockers && !members().is_empty();
     let (left, killed) = end_members(&groups, container.as_ref(), order, &members);
     writers.iter().for_each(|pid| profile::remove_map(pid.as_raw_nonzero().get()));
     Ended { left, killed, too_early }

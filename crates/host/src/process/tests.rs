@@ -34,6 +34,7 @@ fn begun(ago: Duration) -> LocalProcess {
         keeper,
         group: None,
         id_file: None,
+        is_dockers: false,
         inner: OnceLock::new(),
         watcher: OnceLock::new(),
         cpus: Vec::new(),

@@ -6,7 +6,7 @@ use std::mem::discriminant;
 use std::time::Duration;
 
 use deadheat_host::command::SEED;
-use deadheat_host::process::container::{Engine, container_of};
+use deadheat_host::process::container::is_dockers;
 use deadheat_load::Rate;
 use deadheat_record as record;
 use deadheat_record::{
@@ -162,9 +162,7 @@ fn without_hindrance(
             "leave out one of the two; --scenario chooses scenarios",
         ));
     }
-    let with_docker = contenders
-        .iter()
-        .find(|one| matches!(container_of(one.command.get_ref()), Some((Engine::Docker, _))));
+    let with_docker = contenders.iter().find(|one| is_dockers(one.command.get_ref()));
     if let Some(contender) = with_docker {
         return Err(UsageError::new(
             format!(
