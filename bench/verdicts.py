@@ -23,6 +23,7 @@ Kinds, and how many races each gets:
   idle       10   one side makes and collects garbage whenever it is idle, the other only before it is loaded: frozen, that must tell nothing
   hosts-aa         20   as aa, with servers and load on hosts of their own, by ssh
   hosts-planted-5  10   as planted-5, there
+  hosts-or-one     10   two unlike servers, there and on this machine alone: each ratio must be in the other race's interval
   container-aa         20   as aa, each server in a container on the host's network
   container-planted-5  10   as planted-5, there
   container-cost       10   a server as a process and in such a container, asked whether they are equivalent within 1 %
@@ -56,7 +57,7 @@ import verdict_tables
 
 NUMBERS = {"aa": 60, "planted-3": 40, "planted-5": 40, "planted-1": 20, "planted-1-narrow": 6, "foreign": 20, "tail": 10, "tail-aa": 20,
            "tail-aa-slow": 6, "wrk-aa": 10, "wrk-3": 10, "trio": 10, "seven": 3, "idle": 10, "hosts-aa": 20, "hosts-planted-5": 10,
-           "container-aa": 20, "container-planted-5": 10, "container-cost": 10}
+           "hosts-or-one": 10, "container-aa": 20, "container-planted-5": 10, "container-cost": 10}
 # What is held if no kind is named: those that need nothing else.
 USUAL = [kind for kind in NUMBERS if not kind.startswith(("hosts", "container"))]
 KEPT = races.ROOT / "docs/verdicts.jsonl"
@@ -124,7 +125,8 @@ class Campaign:
         server = self.next_server(kind)
         held = {"aa": self.alike, "foreign": self.foreign, "tail": self.tail, "tail-aa": self.tail, "tail-aa-slow": self.tail,
                 "trio": self.trio, "seven": self.seven, "idle": self.idle, "wrk-aa": self.wrk, "wrk-3": self.wrk,
-                "hosts-aa": self.alike, "container-aa": self.alike, "container-cost": self.container_cost}.get(kind, self.planted)
+                "hosts-aa": self.alike, "hosts-or-one": self.hosts_or_one, "container-aa": self.alike,
+                "container-cost": self.container_cost}.get(kind, self.planted)
         if kind in ("trio", "seven", "wrk-3") or "planted" in kind:
             # A calibration takes minutes and has a watch of its own: it comes before the race's.
             self.items(server, 0)
@@ -147,6 +149,19 @@ class Campaign:
         margin = ("--margin", "0.5%") if kind.endswith("narrow") else ()
         commands = [self.placed(kind, server), self.placed(kind, server, MORE=more)]
         return told(races.race(commands, self.folder, *margin, *place_options(kind)))
+
+    def hosts_or_one(self, kind: str, number: int, server: races.Server) -> dict:
+        # The next server of the three is the other contender. Which race comes first changes by turns.
+        names = list(self.servers)
+        other = self.servers[names[(names.index(server.name) + 1) % len(names)]]
+        held = {}
+        for place in sorted(("hosts", "one"), reverse=number % 2 == 1):
+            options = place_options(kind) if place == "hosts" else ()
+            held[place] = told(races.race([one.with_env() for one in (server, other)], self.folder, *options))
+        there, here = held["hosts"], held["one"]
+        known = all(one["ratio"] is not None for one in (there, here))
+        agree = known and there["low"] <= here["ratio"] <= there["high"] and here["low"] <= there["ratio"] <= here["high"]
+        return {"other": other.name, "agree": agree, "one": here, **there}
 
     def container_cost(self, _kind: str, _number: int, server: races.Server) -> dict:
         return told(races.race([server.with_env(), self.contained(server)], self.folder, "--margin", "1%"))

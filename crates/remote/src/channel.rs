@@ -19,8 +19,6 @@ use crate::message::{Order, Reply, agent_version, control_line, own_version};
 use crate::ssh::{Line, Program, REFUSED_REST, installing};
 use crate::writer::{Beat, Writer};
 
-/// Intervals of looking whether anything has happened.
-const GLANCE: Duration = Duration::from_millis(100);
 /// What carries a channel that is closed has this long to end before it is broken.
 const CLOSING: Duration = Duration::from_secs(2);
 /// Most bytes that a host's shell may write before the agent's first line.
@@ -109,6 +107,8 @@ struct State {
     /// The longest time without a word since it was last taken.
     longest_silence: Duration,
     round_trips: Times,
+    /// Their median, if it was asked for since the last of them.
+    median: Option<Duration>,
     /// Round trips since they were last taken, at most [`MOST_FRESH`].
     fresh: Vec<Duration>,
     pings: HashMap<u64, Instant>,
@@ -146,7 +146,7 @@ impl Channel {
         let input = start.input;
         let (fresh, pings) = (Vec::new(), HashMap::new());
         let (heard, longest_silence) = (Instant::now(), Duration::ZERO);
-        let state = State { heard, longest_silence, round_trips, fresh, pings, progress: None };
+        let state = State { heard, longest_silence, round_trips, median: None, fresh, pings, progress: None };
         let state = Arc::new(Mutex::new(state));
         let pinging = Arc::clone(&state);
         let mut number = FIRST_PINGS;
@@ -206,7 +206,9 @@ impl Channel {
 
     /// The median of all round trips so far.
     pub(crate) fn median_round_trip(&self) -> Duration {
-        Duration::from_nanos(lock(&self.state).round_trips.quantile_ns(0.5).unwrap_or(0))
+        let mut state = lock(&self.state);
+        let State { median, round_trips, .. } = &mut *state;
+        *median.get_or_insert_with(|| Duration::from_nanos(round_trips.quantile_ns(0.5).unwrap_or(0)))
     }
 
     /// All round trips so far.
@@ -404,7 +406,8 @@ impl Reader {
                         return;
                     }
                 }
-                Ok(None) => match self.input.wait(GLANCE) {
+                // What ends the channel ends its input. Whoever waits for a reply looks for silent hosts.
+                Ok(None) => match self.input.wait(Duration::MAX) {
                     Ok(Waited::Bytes) => {
                         lock(&self.state).hear(self.input.arrived());
                         self.received.add(0, self.input.count());
@@ -425,6 +428,7 @@ impl Reader {
         if let Some(sent) = state.pings.remove(&number) {
             let round_trip = self.input.arrived().saturating_duration_since(sent);
             state.round_trips.record(nanos(round_trip));
+            state.median = None;
             if state.fresh.len() < MOST_FRESH {
                 state.fresh.push(round_trip);
             }

@@ -302,19 +302,19 @@ impl LoadHosts {
         hosts: &[usize],
         failed: &mut dyn FnMut(),
     ) -> Vec<Result<Reply, RemoteError>> {
+        let is_bad = |one: &Result<Reply, RemoteError>| matches!(one, Err(_) | Ok(Reply::Failed { .. }));
         let mut replies: Vec<Option<Result<Reply, RemoteError>>> = vec![];
         replies.extend(hosts.iter().map(|host| lock(&self.lost)[*host].clone().map(Err)));
+        let mut awaited = replies.iter().filter(|one| one.is_none()).count();
+        let mut any_bad = replies.iter().flatten().any(is_bad);
         let events = lock(&self.events);
         let mut told = false;
         loop {
-            let bad = |one: &Option<Result<Reply, RemoteError>>| {
-                matches!(one, Some(Err(_) | Ok(Reply::Failed { .. })))
-            };
-            if !told && replies.iter().any(bad) {
+            if any_bad && !told {
                 failed();
                 told = true;
             }
-            if replies.iter().all(Option::is_some) {
+            if awaited == 0 {
                 break;
             }
             let (index, result) = match events.recv_timeout(GLANCE) {
@@ -343,8 +343,11 @@ impl LoadHosts {
                 }
             }
             // The reply to an order that is no longer awaited has no place.
-            if let Some(place) = hosts.iter().position(|host| *host == index) {
-                replies[place].get_or_insert(result);
+            let place = hosts.iter().position(|host| *host == index);
+            if let Some(reply) = place.map(|place| &mut replies[place]).filter(|reply| reply.is_none()) {
+                awaited -= 1;
+                any_bad |= is_bad(&result);
+                *reply = Some(result);
             }
         }
         let unfinished = || RemoteError::Failed { host: String::new(), reason: "no reply".into(), own: true };
