@@ -90,6 +90,26 @@ def of_servers(by_kind: dict[str, list[dict]]) -> str:
     return "\n".join(rows) if alike else ""
 
 
+def of_bias(by_kind: dict[str, list[dict]]) -> str:
+    """Whether races of a server against itself lean to one side, and whether they differ as much as their epochs say."""
+    rows = ["| kind | races | mean difference, %, +- two standard errors | spread of t | expected |", "|---|---|---|---|---|"]
+    for kind, lines in by_kind.items():
+        if not kind.split(",")[0].endswith(("aa", "aa-slow")) or kind.startswith("wrk"):
+            continue
+        logs = [[math.log(ratio) for ratio in line.get("epoch_ratios") or [] if ratio] for line in lines]
+        logs = [one for one in logs if len(one) > 3 and statistics.stdev(one) > 0]
+        if len(logs) < 2:
+            continue
+        means = [statistics.fmean(one) for one in logs]
+        errors = [statistics.stdev(one) / math.sqrt(len(one)) for one in logs]
+        together = math.sqrt(sum(error**2 for error in errors)) / len(logs)
+        spread = math.sqrt(statistics.fmean((mean / error) ** 2 for mean, error in zip(means, errors)))
+        # The variance of Student's t with n - 1 degrees of freedom.
+        expected = math.sqrt(statistics.fmean((len(one) - 1) / (len(one) - 3) for one in logs))
+        rows.append(f"| {kind} | {len(logs)} | {round(100 * statistics.fmean(means), 2) + 0.0:.2f} +- {200 * together:.2f} | {spread:.2f} | {expected:.2f} |")
+    return "\n".join(rows) if len(rows) > 2 else ""
+
+
 def of_planted(by_kind: dict[str, list[dict]]) -> str:
     """How much more work each server's valid races show together, with two standard errors: what was planted in them."""
     kinds = [kind for kind in ("planted-1", "planted-1-narrow", "planted-3", "planted-5") if kind in by_kind]
@@ -199,6 +219,7 @@ TABLES = {
     "Goals and results": of_figures,
     "Verdicts for each kind of race": of_races,
     "Noise of each server": of_servers,
+    "The same server twice: bias and noise": of_bias,
     "Work really planted, in %, +- two standard errors": of_planted,
     "deadheat and wrk": of_methods,
     "Races of seven contenders": of_seven,
