@@ -4,6 +4,7 @@ Owns: counting, and the rules that people use with wrk. Must not know: how races
 """
 import json
 import math
+import random
 import statistics
 from collections import Counter
 from pathlib import Path
@@ -91,23 +92,39 @@ def of_servers(by_kind: dict[str, list[dict]]) -> str:
 
 
 def of_bias(by_kind: dict[str, list[dict]]) -> str:
-    """Whether races of a server against itself lean to one side, and whether they differ as much as their epochs say."""
-    rows = ["| kind | races | mean difference, %, +- two standard errors | spread of t | expected |", "|---|---|---|---|---|"]
+    """Whether valid races of a server against itself lean to one side, and whether they differ as much as their epochs say."""
+    rows = ["| kind | races | mean difference, %, +- two standard errors | spread of t | by chance |", "|---|---|---|---|---|"]
     for kind, lines in by_kind.items():
         if not kind.split(",")[0].endswith(("aa", "aa-slow")) or kind.startswith("wrk"):
             continue
-        logs = [[math.log(ratio) for ratio in line.get("epoch_ratios") or [] if ratio] for line in lines]
+        valid = [line for line in lines if line["verdict"] != "invalid"]
+        logs = [[math.log(ratio) for ratio in line.get("epoch_ratios") or [] if ratio] for line in valid]
         logs = [one for one in logs if len(one) > 3 and statistics.stdev(one) > 0]
         if len(logs) < 2:
             continue
         means = [statistics.fmean(one) for one in logs]
         errors = [statistics.stdev(one) / math.sqrt(len(one)) for one in logs]
         together = math.sqrt(sum(error**2 for error in errors)) / len(logs)
-        spread = math.sqrt(statistics.fmean((mean / error) ** 2 for mean, error in zip(means, errors)))
-        # The variance of Student's t with n - 1 degrees of freedom.
-        expected = math.sqrt(statistics.fmean((len(one) - 1) / (len(one) - 3) for one in logs))
-        rows.append(f"| {kind} | {len(logs)} | {round(100 * statistics.fmean(means), 2) + 0.0:.2f} +- {200 * together:.2f} | {spread:.2f} | {expected:.2f} |")
+        spread = root_mean_square([mean / error for mean, error in zip(means, errors)])
+        low, high = spreads_by_chance([len(one) for one in logs])
+        rows.append(f"| {kind} | {len(logs)} | {round(100 * statistics.fmean(means), 2) + 0.0:.2f} +- {200 * together:.2f} | {spread:.2f} | {low:.2f} to {high:.2f} |")
     return "\n".join(rows) if len(rows) > 2 else ""
+
+
+def root_mean_square(values: list[float]) -> float:
+    return math.sqrt(statistics.fmean(value**2 for value in values))
+
+
+def spreads_by_chance(epochs: list[int]) -> tuple[float, float]:
+    """Between which spreads of t 95 % of such campaigns lie: one race of so many independent and normal epochs for each number."""
+    source = random.Random(1)
+
+    def t(count: int) -> float:
+        chi_square = source.gammavariate((count - 1) / 2, 2)
+        return source.gauss(0, 1) / math.sqrt(chi_square / (count - 1))
+
+    spreads = sorted(root_mean_square([t(count) for count in epochs]) for _ in range(4_000))
+    return spreads[100], spreads[3_900]
 
 
 def of_planted(by_kind: dict[str, list[dict]]) -> str:

@@ -159,7 +159,7 @@ class Campaign:
             options = place_options(kind) if place == "hosts" else ()
             held[place] = told(races.race([one.with_env() for one in (server, other)], self.folder, *options))
         there, here = held["hosts"], held["one"]
-        known = all(one["ratio"] is not None for one in (there, here))
+        known = all(one["low"] is not None and one["verdict"] != "invalid" for one in (there, here))
         agree = known and there["low"] <= here["ratio"] <= there["high"] and here["low"] <= there["ratio"] <= here["high"]
         return {"other": other.name, "agree": agree, "one": here, **there}
 
