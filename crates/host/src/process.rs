@@ -605,11 +605,14 @@ impl Process for LocalProcess {
             (ns + theirs, source)
         });
         grouped.unwrap_or_else(|| {
-            let now = tree::cpu_ns(self.ancestor());
-            // What the engine used before its container was there does not count.
-            if self.id_file.is_some() && self.watcher.get().is_none() {
-                return (now, "schedstat");
-            }
+            let ancestor = self.ancestor();
+            let now = match self.watcher.get() {
+                // What it waited for is the runtime, which is not the container's.
+                Some(watcher) => tree::cpu_ns_of_living(*watcher),
+                // What the engine used before its container was there does not count.
+                None if self.id_file.is_some() => return (tree::cpu_ns(ancestor), "schedstat"),
+                None => tree::cpu_ns(ancestor),
+            };
             (self.most_cpu_ns.fetch_max(now, Ordering::Relaxed).max(now), "schedstat")
         })
     }

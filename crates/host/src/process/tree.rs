@@ -150,6 +150,12 @@ pub(crate) fn cpu_ns(ancestor: Pid) -> u64 {
     ended + below(proc, ancestor).into_iter().filter_map(used_ns).sum::<u64>()
 }
 
+/// CPU time of everything that lives below `ancestor`, in nanoseconds, with what each of these has waited for. What `ancestor` itself has
+/// waited for does not count.
+pub(crate) fn cpu_ns_of_living(ancestor: Pid) -> u64 {
+    descendants(ancestor).into_iter().filter_map(|pid| used_ns(pid.as_raw_nonzero().get())).sum()
+}
+
 /// CPU time of everything below `ancestor` in user mode and in the kernel, in nanoseconds. The source counts in clock ticks, so that a
 /// later reading may be lower by a few ticks. `proc` is `/proc`.
 pub(crate) fn cpu_split(proc: &Path, ancestor: Pid) -> Option<(u64, u64)> {
@@ -289,6 +295,25 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!descendants(getpid()).contains(&pid));
+    }
+
+    /// As with podman's watcher: the runtime ends before the first request, and its time is in clock ticks as soon as the watcher has waited for it.
+    #[test]
+    fn what_a_watcher_has_waited_for_is_not_its_containers() {
+        let work = "(i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done); sleep 30; true";
+        let mut watcher = std::process::Command::new("sh").args(["-c", work]).spawn().unwrap();
+        let pid = Pid::from_child(&watcher);
+        let sleeps = |pid: &Pid| is_called(pid.as_raw_nonzero().get(), "sleep");
+        let sleeper = loop {
+            if let Some(sleeper) = descendants(pid).into_iter().find(sleeps) {
+                break sleeper;
+            }
+            std::thread::yield_now();
+        };
+        let (living, all) = (cpu_ns_of_living(pid), cpu_ns(pid));
+        signal(&[sleeper], Signal::KILL);
+        watcher.wait().unwrap();
+        assert!(living > 0 && all > living + tick_ns(), "{living} of {all} ns");
     }
 
     #[test]
