@@ -253,7 +253,7 @@ fn the_memory_of_a_scenario_limits_a_container_too() {
     kit.assert_nothing_left();
 }
 
-/// An ordinary user, who has an image that only this user sees.
+/// An ordinary user with an image. No other user sees this image.
 struct Ordinary {
     home: tempfile::TempDir,
 }

@@ -66,7 +66,7 @@ impl Daemon {
             "dockerd --iptables=false --ip-forward=false --data-root {at}/data --exec-root {at}/exec \
              --pidfile {at}/pid -H unix://{at}/docker.sock"
         );
-        // A network of its own: a daemon makes and removes the bridge docker0, which may be that of another daemon.
+        // Each daemon gets a new network namespace. In the machine's own, it would remove the bridge docker0 of another daemon.
         let mut namespaces = "--mount --net --pid --fork --kill-child".to_owned();
         let mut inside =
             "mount --make-rprivate / && mount -t proc proc /proc && ip link set lo up || exit 1\n".to_owned();

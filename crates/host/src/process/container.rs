@@ -1,7 +1,7 @@
 //! Commands that run a container in the foreground: `podman run ...` and `docker run ...`.
 //!
-//! The engine's own program runs as a contender's first process does. The container has a control group of its own, which is frozen, ended and read as that of
-//! any other contender.
+//! deadheat starts the engine's program like any other command. The container has another control group. deadheat freezes, ends and reads that group,
+//! as it does for every contender.
 //!
 //! Owns: the options that deadheat adds to such a command, and what is left of containers whose deadheat was killed. Must not know: images, studies.
 
@@ -307,7 +307,7 @@ fn ask_with(engine: Engine, arguments: &[&str], env: &[(String, String)]) -> Res
     Err(said.lines().next().map_or_else(|| output.status.to_string(), str::to_owned))
 }
 
-/// Runs a command whose answer is short, for so long at most. Some engines wait for ever for a daemon that hangs.
+/// Runs a command with a short answer, and ends it after `patience`: some engines wait for ever if their daemon hangs.
 fn answer_of(mut command: Command, patience: Duration) -> io::Result<Output> {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let begin = Instant::now();

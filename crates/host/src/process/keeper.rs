@@ -173,7 +173,7 @@ fn remove_group(order: &KeeperOrder, hierarchy: &Hierarchy, group: Option<&Cgrou
     let _ = group.remove();
 }
 
-/// How an engine is told where to put a container.
+/// What deadheat tells an engine, so that the container gets into the right group.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Told {
     /// Variables of the command, with options for the engine.
