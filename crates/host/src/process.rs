@@ -607,8 +607,7 @@ impl Process for LocalProcess {
         grouped.unwrap_or_else(|| {
             let ancestor = self.ancestor();
             let now = match self.watcher.get() {
-                // What it waited for is the runtime, which is not the container's.
-                Some(watcher) => tree::cpu_ns_of_living(*watcher),
+                Some(watcher) => tree::cpu_ns_of_container(*watcher),
                 // What the engine used before its container was there does not count.
                 None if self.id_file.is_some() => return (tree::cpu_ns(ancestor), "schedstat"),
                 None => tree::cpu_ns(ancestor),
@@ -624,7 +623,10 @@ impl Process for LocalProcess {
                     self.proxies.get().into_iter().flatten().filter_map(|pid| tree::own_split(*pid));
                 proxies.fold((user, system), |sum, one| (sum.0 + one.0, sum.1 + one.1))
             }),
-            None => tree::cpu_split(Path::new(tree::PROC), self.ancestor()),
+            None => match self.watcher.get() {
+                Some(watcher) => Some(tree::cpu_split_of_container(*watcher)),
+                None => tree::cpu_split(Path::new(tree::PROC), self.ancestor()),
+            },
         }
     }
 

@@ -6,12 +6,16 @@
 //! Owns: the options that deadheat adds to such a command, and what is left of containers whose deadheat was killed. Must not know: images, studies.
 
 use std::fmt;
-use std::io;
-use std::process::{Command, Output, Stdio};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use deadheat_record::{CgroupKind, Finding};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::keeper::CGROUP_PREFIX;
 use super::run::lives;
@@ -62,8 +66,9 @@ const OWN: [&str; 5] = ["name", "cgroups", "cgroup-parent", "cidfile", "pod"];
 /// How often a container is tried to be removed, and the pause that grows between two attempts.
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
-/// How long an engine may take to answer, and how often to look whether it has.
+/// How long an engine may take to answer, how long to end if it did not, and how often to look whether it has.
 const ANSWER: Duration = Duration::from_secs(60);
+const GRACE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(2);
 /// How long after the end of its command an engine may make a container.
 const LATE: Duration = Duration::from_secs(2);
@@ -239,7 +244,7 @@ pub(super) fn remove_late(command: &str, name: &str) {
     let Some((engine, _)) = container_of(command) else { return };
     let begin = Instant::now();
     while begin.elapsed() < LATE {
-        if ours(engine).iter().any(|one| one == name) {
+        if ours(engine).is_ok_and(|names| names.iter().any(|one| one == name)) {
             remove(engine, name);
             return;
         }
@@ -255,7 +260,8 @@ pub(super) fn remove_killed(command: &str, name: &str) {
 }
 
 fn left_behind_of(engine: Engine) -> Vec<Finding> {
-    let dead = ours(engine).into_iter().filter(|name| !lives(name.trim_start_matches(CGROUP_PREFIX)));
+    let names = ours(engine).unwrap_or_default();
+    let dead = names.into_iter().filter(|name| !lives(name.trim_start_matches(CGROUP_PREFIX)));
     let finding = |name: String| {
         let (what, remedy) = if remove(engine, &name) {
             ("it was removed", "nothing has to be done".to_owned())
@@ -268,59 +274,107 @@ fn left_behind_of(engine: Engine) -> Vec<Finding> {
     dead.map(finding).collect()
 }
 
-/// The names of the containers that deadheat started: those of their control groups, which say whose they are. Empty if the engine does not answer.
-fn ours(engine: Engine) -> Vec<String> {
+/// The names of the containers that deadheat started: those of their control groups, which say whose they are.
+///
+/// # Errors
+/// As [`ask`].
+fn ours(engine: Engine) -> Result<Vec<String>, AskError> {
     let filter = format!("label={LABEL}");
     let listed = ask(engine, &["ps", "--all", "--filter", &filter, "--format", "{{.Names}}"]);
     let named = |line: &str| line.starts_with(CGROUP_PREFIX).then(|| line.trim().to_owned());
-    listed.unwrap_or_default().lines().filter_map(named).collect()
+    Ok(listed?.lines().filter_map(named).collect())
 }
 
-/// Kills and removes a container.
+/// Kills and removes a container, and says whether it is gone.
 fn remove(engine: Engine, name: &str) -> bool {
     // Podman would ask it to end first, and wait.
     let at_once: &[&str] = if engine == Engine::Podman { &["--time", "0"] } else { &[] };
     let words = [&["rm", "--force"], at_once, &[name]].concat();
-    // It fails while something else, such as the engine's own watcher, is about to remove the container.
-    (0..ATTEMPTS).any(|attempt| {
+    let begin = Instant::now();
+    // It fails while something else, such as the engine's own watcher, is about to remove the container. An engine that hangs is not asked again.
+    for attempt in (0..ATTEMPTS).take_while(|_| begin.elapsed() < ANSWER) {
         thread::sleep(PAUSE * attempt);
-        ask(engine, &words).is_ok() || !ours(engine).iter().any(|one| one == name)
-    })
+        if ask(engine, &words).is_ok() {
+            return true;
+        }
+        match ours(engine) {
+            Ok(names) if names.iter().any(|one| one == name) => {}
+            Ok(_) => return true,
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
+/// Why an engine did not do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// It cannot be run, or did not end in time.
+    #[error(transparent)]
+    NoAnswer(#[from] io::Error),
+    /// It failed. This is the first line of what it says.
+    #[error("{0}")]
+    Refused(String),
 }
 
 /// What an engine prints when it runs with these arguments.
 ///
 /// # Errors
-/// Why it cannot be run, or the first line of what it says when it fails.
-pub fn ask(engine: Engine, arguments: &[&str]) -> Result<String, String> {
+/// See [`AskError`].
+pub fn ask(engine: Engine, arguments: &[&str]) -> Result<String, AskError> {
     ask_with(engine, arguments, &[])
 }
 
-fn ask_with(engine: Engine, arguments: &[&str], env: &[(String, String)]) -> Result<String, String> {
+fn ask_with(engine: Engine, arguments: &[&str], env: &[(String, String)]) -> Result<String, AskError> {
     let mut command = Command::new(engine.program());
     command.envs(env.iter().map(|(name, value)| (name, value))).args(arguments).stdin(Stdio::null());
-    let output = answer_of(command, ANSWER).map_err(|error| error.to_string())?;
+    let output = answer_of(command, ANSWER)?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(said.lines().next().map_or_else(|| output.status.to_string(), str::to_owned))
+    Err(AskError::Refused(said.lines().next().map_or_else(|| output.status.to_string(), str::to_owned)))
 }
 
-/// Runs a command with a short answer, and ends it after `patience`: some engines wait for ever if their daemon hangs.
+/// Runs a command, and ends it with all that it started if it has not ended after `patience`: some engines wait for ever if their daemon hangs.
 fn answer_of(mut command: Command, patience: Duration) -> io::Result<Output> {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let begin = Instant::now();
-    while child.try_wait()?.is_none() {
-        if begin.elapsed() > patience {
-            child.kill()?;
+    // Files and not pipes: what a command starts may hold them for as long as it likes, and no answer is too long for them.
+    let file = || Ok::<_, io::Error>(File::from(memfd_create("answer", MemfdFlags::CLOEXEC)?));
+    let (mut stdout, mut stderr) = (file()?, file()?);
+    command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).process_group(0);
+    let mut child = command.spawn()?;
+    let Some(status) = end_within(&mut child, patience)? else {
+        let group = Pid::from_child(&child);
+        // An engine that is killed while it removes a container leaves the container's network behind.
+        let _ = kill_process_group(group, Signal::TERM);
+        if end_within(&mut child, GRACE)?.is_none() {
+            let _ = kill_process_group(group, Signal::KILL);
             child.wait()?;
-            let problem = format!("it did not answer within {} s", patience.as_secs());
-            return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
+        }
+        let problem = format!("it did not answer within {} s", patience.as_secs());
+        return Err(io::Error::new(io::ErrorKind::TimedOut, problem));
+    };
+    let said = |file: &mut File| {
+        let mut text = Vec::new();
+        file.rewind()?;
+        file.read_to_end(&mut text)?;
+        Ok::<_, io::Error>(text)
+    };
+    Ok(Output { status, stdout: said(&mut stdout)?, stderr: said(&mut stderr)? })
+}
+
+/// Waits for a process for at most `patience`; none if it still runs.
+fn end_within(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>> {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if begin.elapsed() > patience {
+            return Ok(None);
         }
         thread::sleep(GLANCE);
     }
-    child.wait_with_output()
 }
 
 #[cfg(test)]
@@ -409,6 +463,10 @@ mod tests {
             (output.status.code(), &output.stdout[..], &output.stderr[..]),
             (Some(3), &b"here\n"[..], &b"there\n"[..])
         );
+        // What it leaves behind may hold its output, and its output may be longer than a pipe takes.
+        let begin = Instant::now();
+        let long = answer_of(shell("sleep 60 & yes | head -c 200000"), Duration::from_secs(40)).unwrap();
+        assert_eq!((long.stdout.len(), begin.elapsed().as_secs() < 50), (200_000, true));
         let silent = answer_of(shell("exec sleep 4321"), Duration::ZERO).unwrap_err();
         assert!(silent.to_string().contains("did not answer within"), "{silent}");
     }

@@ -264,7 +264,7 @@ fn begin(
     group: Option<&Cgroup>,
     hierarchy: &Hierarchy,
 ) -> io::Result<(Child, Option<u64>)> {
-    // An engine that does not answer now will not start a container either, and says why.
+    // An engine that does not answer now will not start a container either.
     let told = told(order, hierarchy, group, |engine, groups| {
         container::place(engine, groups, &order.env).unwrap_or(Place::Below)
     });

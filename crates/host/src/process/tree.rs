@@ -71,8 +71,11 @@ fn stat(proc: &Path, pid: i32) -> Option<Stat> {
 /// All living descendants of `ancestor`, without `ancestor` itself and without zombies.
 pub(crate) fn descendants(ancestor: Pid) -> Vec<Pid> {
     let proc = Path::new(PROC);
-    let living = |pid: &i32| stat(proc, *pid).is_some_and(|stat| stat.state != 'Z');
-    below(proc, ancestor).into_iter().filter(living).filter_map(Pid::from_raw).collect()
+    below(proc, ancestor).into_iter().filter(|pid| lives(proc, *pid)).filter_map(Pid::from_raw).collect()
+}
+
+fn lives(proc: &Path, pid: i32) -> bool {
+    stat(proc, pid).is_some_and(|stat| stat.state != 'Z')
 }
 
 /// The process below `ancestor` with which podman watches over a container: the container's processes descend from it. None before it is there.
@@ -110,8 +113,27 @@ pub(crate) fn own_split(pid: Pid) -> Option<(u64, u64)> {
 
 /// All descendants of `ancestor`, without `ancestor` itself but with zombies.
 fn below(proc: &Path, ancestor: Pid) -> Vec<i32> {
+    let ancestor = ancestor.as_raw_nonzero().get();
+    let mut inside = families(&parents(proc), BTreeSet::from([ancestor]));
+    inside.remove(&ancestor);
+    inside.into_iter().collect()
+}
+
+/// The processes of the container that `watcher` watches over, with zombies. The runtime that prepares the container is a child of the watcher, too,
+/// but sees the same mounts.
+fn inside_container(proc: &Path, watcher: Pid) -> Vec<i32> {
+    let watcher = watcher.as_raw_nonzero().get();
+    let mounts = |pid: i32| fs::read_link(proc.join(format!("{pid}/ns/mnt"))).ok();
+    let of_watcher = mounts(watcher);
     let parents = parents(proc);
-    let mut inside: BTreeSet<i32> = BTreeSet::from([ancestor.as_raw_nonzero().get()]);
+    let is_first = |pid: i32| lives(proc, pid) && (of_watcher.is_none() || mounts(pid) != of_watcher);
+    let children = parents.iter().filter(|(_, parent)| **parent == watcher).map(|(pid, _)| *pid);
+    let firsts = children.filter(|pid| is_first(*pid)).collect();
+    families(&parents, firsts).into_iter().collect()
+}
+
+/// These processes and all that descend from them.
+fn families(parents: &BTreeMap<i32, i32>, mut inside: BTreeSet<i32>) -> BTreeSet<i32> {
     loop {
         let more: Vec<i32> = parents
             .iter()
@@ -119,12 +141,10 @@ fn below(proc: &Path, ancestor: Pid) -> Vec<i32> {
             .map(|(pid, _)| *pid)
             .collect();
         if more.is_empty() {
-            break;
+            return inside;
         }
         inside.extend(more);
     }
-    inside.remove(&ancestor.as_raw_nonzero().get());
-    inside.into_iter().collect()
 }
 
 /// Sends a signal to each process, ignoring those that are gone.
@@ -150,21 +170,31 @@ pub(crate) fn cpu_ns(ancestor: Pid) -> u64 {
     ended + below(proc, ancestor).into_iter().filter_map(used_ns).sum::<u64>()
 }
 
-/// CPU time of everything that lives below `ancestor`, in nanoseconds, with what each of these has waited for. What `ancestor` itself has
-/// waited for does not count.
-pub(crate) fn cpu_ns_of_living(ancestor: Pid) -> u64 {
-    descendants(ancestor).into_iter().filter_map(|pid| used_ns(pid.as_raw_nonzero().get())).sum()
+/// CPU time of the container that `watcher` watches over, in nanoseconds, as [`cpu_ns`]. What the runtime used before the container began does not count.
+pub(crate) fn cpu_ns_of_container(watcher: Pid) -> u64 {
+    inside_container(Path::new(PROC), watcher).into_iter().filter_map(used_ns).sum()
 }
 
 /// CPU time of everything below `ancestor` in user mode and in the kernel, in nanoseconds. The source counts in clock ticks, so that a
 /// later reading may be lower by a few ticks. `proc` is `/proc`.
 pub(crate) fn cpu_split(proc: &Path, ancestor: Pid) -> Option<(u64, u64)> {
     let ended = stat(proc, ancestor.as_raw_nonzero().get())?.children;
-    let each = below(proc, ancestor).into_iter().filter_map(|pid| stat(proc, pid));
-    let all = each
+    Some(split_of(proc, &below(proc, ancestor), ended))
+}
+
+/// As [`cpu_split`], of the container that `watcher` watches over.
+pub(crate) fn cpu_split_of_container(watcher: Pid) -> (u64, u64) {
+    let proc = Path::new(PROC);
+    split_of(proc, &inside_container(proc, watcher), Ticks { user: 0, system: 0 })
+}
+
+fn split_of(proc: &Path, pids: &[i32], ended: Ticks) -> (u64, u64) {
+    let all = pids
+        .iter()
+        .filter_map(|pid| stat(proc, *pid))
         .flat_map(|stat| [stat.own, stat.children])
         .fold(ended, |sum, one| Ticks { user: sum.user + one.user, system: sum.system + one.system });
-    Some((all.user * tick_ns(), all.system * tick_ns()))
+    (all.user * tick_ns(), all.system * tick_ns())
 }
 
 /// Page faults of everything below `ancestor`, with those of processes that have ended and that were waited for. `proc` is `/proc`.
@@ -297,23 +327,61 @@ mod tests {
         assert!(!descendants(getpid()).contains(&pid));
     }
 
-    /// As with podman's watcher: the runtime ends before the first request, and its time is in clock ticks as soon as the watcher has waited for it.
-    #[test]
-    fn what_a_watcher_has_waited_for_is_not_its_containers() {
-        let work = "(i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done); sleep 30; true";
-        let mut watcher = std::process::Command::new("sh").args(["-c", work]).spawn().unwrap();
-        let pid = Pid::from_child(&watcher);
-        let sleeps = |pid: &Pid| is_called(pid.as_raw_nonzero().get(), "sleep");
-        let sleeper = loop {
-            if let Some(sleeper) = descendants(pid).into_iter().find(sleeps) {
-                break sleeper;
+    /// Waits until a process of this name is below `ancestor`.
+    fn wait_for(name: &str, ancestor: Pid) -> Pid {
+        let begin = std::time::Instant::now();
+        let is_it = |pid: &Pid| is_called(pid.as_raw_nonzero().get(), name);
+        loop {
+            if let Some(found) = descendants(ancestor).into_iter().find(is_it) {
+                return found;
             }
+            assert!(begin.elapsed().as_secs() < 60, "no {name}");
             std::thread::yield_now();
+        }
+    }
+
+    /// As with podman's watcher: the runtime is its child, and ends before the first request. A process of the container ends, and nobody waits for it.
+    #[test]
+    fn only_what_sees_other_mounts_than_its_watcher_is_the_container() {
+        let apart = ["--user", "--map-root-user", "--mount"];
+        let probe = std::process::Command::new("unshare").args(apart).arg("true").status();
+        if !probe.is_ok_and(|status| status.success()) {
+            return eprintln!("skipped: no namespaces of one's own");
+        }
+        let work = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        let inside = format!("({work}) & exec sleep 30");
+        let script = format!(
+            "sh -c '{work}; exec tail -f /dev/null' & unshare {} sh -c '{inside}' & read line",
+            apart.join(" ")
+        );
+        let mut watcher = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = Pid::from_child(&watcher);
+        let (runtime, first) = (wait_for("tail", pid), wait_for("sleep", pid));
+        let zombie = |pid: Pid| {
+            let below = below(Path::new(PROC), pid);
+            below.into_iter().find(|pid| stat(Path::new(PROC), *pid).is_some_and(|stat| stat.state == 'Z'))
         };
-        let (living, all) = (cpu_ns_of_living(pid), cpu_ns(pid));
-        signal(&[sleeper], Signal::KILL);
+        let begin = std::time::Instant::now();
+        while zombie(first).is_none() {
+            assert!(begin.elapsed().as_secs() < 60, "it does not end");
+            std::thread::yield_now();
+        }
+        let [of_first, of_zombie, of_runtime] =
+            [Some(first), zombie(first).and_then(Pid::from_raw), Some(runtime)]
+                .map(|pid| used_ns(pid.unwrap().as_raw_nonzero().get()).unwrap());
+        let (container, all) = (cpu_ns_of_container(pid), cpu_ns(pid));
+        let (split, split_of_all) = (cpu_split_of_container(pid), cpu_split(Path::new(PROC), pid).unwrap());
+        signal(&[first, runtime], Signal::KILL);
+        drop(watcher.stdin.take());
         watcher.wait().unwrap();
-        assert!(living > 0 && all > living + tick_ns(), "{living} of {all} ns");
+        assert!(of_zombie > tick_ns() && of_runtime > tick_ns(), "{of_zombie} {of_runtime}");
+        assert_eq!(container, of_first + of_zombie);
+        assert!(all >= container + of_runtime, "{container} + {of_runtime} of {all} ns");
+        assert!(split.0 + split.1 < split_of_all.0 + split_of_all.1, "{split:?} {split_of_all:?}");
     }
 
     #[test]

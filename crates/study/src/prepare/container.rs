@@ -3,7 +3,7 @@
 //! Owns: what the engine is asked. Must not know: how containers are run.
 
 use deadheat_host::cgroup::Hierarchy;
-use deadheat_host::process::container::{Engine, Place, ask, container_of, image_at, place};
+use deadheat_host::process::container::{AskError, Engine, Place, ask, container_of, image_at, place};
 use deadheat_host::process::run::RunId;
 use deadheat_record::{CgroupKind, Container, Contender, Limits, Plan};
 
@@ -26,12 +26,14 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
             tail: String::new(),
             remedy,
         };
-        let version = ask(engine, &["version", "--format", "{{.Client.Version}}"]).map_err(|error| {
+        let unanswered = |error: &AskError| {
             failed(
                 format!("cannot be run: {error}"),
-                format!("see whether `{engine} ps` works; --only with the others\' names races without it"),
+                format!("see whether `{engine} ps` works; --only with the others' names races without it"),
             )
-        })?;
+        };
+        let version = ask(engine, &["version", "--format", "{{.Client.Version}}"])
+            .map_err(|error| unanswered(&error))?;
         let place =
             place(engine, groups_here(), &[]).map_err(|problem| failed("cannot be raced".into(), problem))?;
         if let Some((problem, remedy)) = lacking(engine, place, &limits, pins) {
@@ -41,8 +43,14 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
             shlex::split(rest).unwrap_or_else(|| rest.split_whitespace().map(str::to_owned).collect());
         let at = image_at(&words).map_err(|problem| failed("cannot be raced".into(), problem))?;
         let named = at.map(|at| words[at].as_str());
+        let about = match named
+            .map(|image| ask(engine, &["image", "inspect", "--format", "{{.Id}} {{.Size}}", image]))
+        {
+            Some(Err(error @ AskError::NoAnswer(_))) => return Err(unanswered(&error)),
+            Some(Ok(about)) => about,
+            _ => String::new(),
+        };
         let known = |image: &str| {
-            let about = ask(engine, &["image", "inspect", "--format", "{{.Id}} {{.Size}}", image]).ok()?;
             let (id, bytes) = about.trim().split_once(' ')?;
             Some((image.to_owned(), id.to_owned(), bytes.parse::<u64>().ok()?))
         };
@@ -83,9 +91,9 @@ fn lacking(
         ));
     }
     // Docker only warns, and starts the container on all processors.
-    let has_cpuset =
-        || ask(engine, &["info", "--format", "{{.CPUSet}}"]).is_ok_and(|has| has.trim() == "true");
-    (engine == Engine::Docker && pins && !has_cpuset()).then_some((
+    let lacks_cpuset =
+        || ask(engine, &["info", "--format", "{{.CPUSet}}"]).is_ok_and(|has| has.trim() != "true");
+    (engine == Engine::Docker && pins && lacks_cpuset()).then_some((
         "cannot be held to processors: Docker has no control groups for that (cpuset) here",
         "use podman, or a machine with the cpuset controller",
     ))
@@ -106,7 +114,7 @@ pub(super) fn changed(plan: &Plan, out: &[String]) -> Vec<Changed> {
         let then = planned.container.as_ref()?;
         let (engine, _) = container_of(&planned.command)?;
         let now = ask(engine, &["image", "inspect", "--format", "{{.Id}}", &then.image]);
-        let now = now.map_or_else(|error| error, |id| id.trim().to_owned());
+        let now = now.map_or_else(|error| error.to_string(), |id| id.trim().to_owned());
         (now != then.id).then(|| Changed { name: planned.name.clone(), then: then.id.clone(), now })
     };
     plan.contenders.iter().filter(|one| !out.contains(&one.name)).filter_map(of).collect()
