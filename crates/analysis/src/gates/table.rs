@@ -253,7 +253,7 @@ pub static MISMATCH: Gate = Gate {
 pub static ERRORS: Gate = Gate {
     race: Some(GateText {
         warns: "any request got no answer",
-        invalid: "over {invalid}; for a percentile: more requests of an epoch got no answer than lie beyond it",
+        invalid: "over {invalid}; for a percentile: so many requests of an epoch got no answer that it falls among them (p99: over 1 %)",
         remedies: &[
             "look into the contender's log; lower the number of connections or the rate until all are answered",
         ],
@@ -286,7 +286,7 @@ pub static STEAL: Gate = Gate {
 /// `stalls`.
 pub static STALLS: Gate = Gate {
     race: Some(GateText {
-        warns: "open loads and searches for a peak: a core stood still for over half of the share of time that lies beyond the highest percentile",
+        warns: "open loads and searches for a peak: a core stood still for over half of the share of time that lies beyond the highest percentile (p99: for over 0.5 %)",
         invalid: "",
         remedies: &[
             "use a machine whose processor time is not rationed, race at a quieter hour, or compare throughput",
@@ -445,7 +445,7 @@ pub static SERIAL_CORRELATION: Gate = Gate {
 pub static SEND_LAG: Gate = Gate {
     race: Some(GateText {
         warns: "open load: the p99 of the generator's own lag is over {warn} of the median latency",
-        invalid: "p99: the lag's p99 is over {invalid} of it; all other metrics: the lag's p90 is over {invalid} of the median latency; each with 100 requests beyond it",
+        invalid: "for p99: the lag's p99 is over {invalid} of the latency's p99; for all other metrics: the lag's p90 is over {invalid} of the median latency. Of the lag, only percentiles with 100 requests beyond them count",
         remedies: &["give the generator more cores with --load-cpus, or lower the rate"],
     }),
     load: Some(GateText {
@@ -489,12 +489,12 @@ pub static LITTLES_LAW: Gate = Gate {
 /// `run-delay`.
 pub static RUN_DELAY: Gate = Gate {
     race: Some(GateText {
-        warns: "the generator waited for a CPU for over {warn} of the time, and the contender was not at its limit under a closed load; open load: each wait counts from a tenth of the median latency on",
+        warns: "the generator waited for a CPU for over {warn} of the time, and the contender was not at its limit under a closed load; open load: a tenth of the median latency is allowed for each wait",
         invalid: "over {invalid}",
         remedies: &["give the generator its own cores with --load-cpus, and stop other programs on them"],
     }),
     load: Some(GateText {
-        warns: "the generator waited for a CPU for over {warn} of the time (loads of 100 ms and longer); open load: each wait counts from a tenth of the median latency on",
+        warns: "the generator waited for a CPU for over {warn} of the time (loads of 100 ms and longer); open load: a tenth of the median latency is allowed for each wait",
         invalid: "over {invalid}",
         remedies: &["give generator and server their own CPUs: --cpus here, taskset for the server"],
     }),
