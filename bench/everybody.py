@@ -19,8 +19,6 @@ Each race has three epochs (c4 and the longer races six); a cell's ratio is the 
 line of FILE. Nothing else may run meanwhile. Needs root, `make setup` and `cargo build --release`.
 """
 import argparse
-import fcntl
-import json
 import math
 import os
 import shutil
@@ -121,12 +119,8 @@ def ratio(scenario: dict, one: str, other: str, metric: str) -> float | None:
 
 
 def run(out: Path, count: int, ways: list[str], loads: list[str]) -> None:
-    kept = read(out)
-    with out.open("a") as alone, tempfile.TemporaryDirectory() as name:
-        try:
-            fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SystemExit(f"{out}: other races are being held, and two at once falsify each other") from None
+    kept = races.read(out)
+    with races.alone(out), tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o777)
         contended = groups(folder)
@@ -139,18 +133,13 @@ def run(out: Path, count: int, ways: list[str], loads: list[str]) -> None:
                             continue
                         line = hold(group, load, way, text, folder)
                         kept.append(line)
-                        with out.open("a") as file:
-                            file.write(json.dumps(line) + "\n")
+                        races.keep(out, line)
                         shown = " ".join(f"{key} {value:.3f}" for key, value in line["ratios"].items() if value)
                         print(group, load, way, shown, f"{line['took_s']:.0f} s", *line["codes"], flush=True)
 
 
-def read(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def table(out: Path) -> None:
-    kept = read(out)
+    kept = races.read(out)
     ways = [way for way in WAYS if any(line["way"] == way for line in kept)]
     others = [way for way in ways if way != "root"]
     print(f"| pair | load | metric | root | races | {' | '.join(others)} |\n|---|---|---|--:|--:|{'--:|' * len(others)}")

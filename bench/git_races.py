@@ -21,7 +21,7 @@ from pathlib import Path
 import races
 
 KEPT, PAGE = races.ROOT / "docs/git-races.jsonl", races.ROOT / "docs/src/how-to-race-two-versions.md"
-MARKS = ("<!-- git races: results -->\n", "<!-- git races: end -->")
+MARKS = ("<!-- git races: results -->", "<!-- git races: end -->")
 PIECES, STEPS = 19, 20_000
 
 NODE = """\
@@ -132,11 +132,6 @@ def hold(case: str, folder: Path) -> dict:
             "findings": [one["code"] for one in scenario["findings"]]}
 
 
-def read(path: Path) -> list[dict]:
-    """Every line that was kept."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def held(lines: list[dict], case: str) -> list[dict]:
     """The races of a case that came to their end."""
     return [line for line in lines if line["case"] == case and "right" in line]
@@ -144,15 +139,11 @@ def held(lines: list[dict], case: str) -> list[dict]:
 
 def run(cases: list[str], number: int, out: Path) -> None:
     """The cases by turns, what has fewest races first."""
-    def add(line: dict) -> None:
-        with out.open("a") as file:
-            file.write(json.dumps(line) + "\n")
-
-    while (case := min(cases, key=lambda case: len(held(read(out), case)))) and len(held(read(out), case)) < number:
-        add({"case": case, "at": time.strftime("%Y-%m-%d %H:%M:%S")})
+    while (case := min(cases, key=lambda case: len(held(races.read(out), case)))) and len(held(races.read(out), case)) < number:
+        races.keep(out, {"case": case, "at": time.strftime("%Y-%m-%d %H:%M:%S")})
         with tempfile.TemporaryDirectory() as folder:
             line = {"case": case, **hold(case, Path(folder))}
-        add(line)
+        races.keep(out, line)
         print(f"{case}: {'right' if line['right'] else 'WRONG'}, {line['verdict']} {line.get('ratio')}, {line['took_s']:.0f} s, {line.get('functions')}", flush=True)
 
 
@@ -183,9 +174,7 @@ def main() -> None:
     if asked.what == "run":
         run(asked.cases or CASES, asked.number, asked.out)
     else:
-        before, rest = PAGE.read_text().split(MARKS[0])
-        after = rest.split(MARKS[1])[1]
-        PAGE.write_text(f"{before}{MARKS[0]}\n{table(read(asked.out))}\n\n{MARKS[1]}{after}")
+        PAGE.write_text(races.between(MARKS, table(races.read(asked.out)), PAGE.read_text()))
 
 
 if __name__ == "__main__":

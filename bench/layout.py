@@ -9,7 +9,6 @@ order of their functions, and Node and Bun get another length of their path and 
 machine, which the five have too. Nothing else may run meanwhile. Needs `cargo build --release`.
 """
 import argparse
-import json
 import math
 import statistics
 import subprocess
@@ -21,7 +20,7 @@ from pathlib import Path
 import races
 
 KEPT, PAGE = races.ROOT / "docs/layout.jsonl", races.ROOT / "docs/src/how-to-race-two-versions.md"
-MARKS = ("<!-- layout: results -->\n", "<!-- layout: end -->")
+MARKS = ("<!-- layout: results -->", "<!-- layout: end -->")
 SAME, OTHERS = 3, 5
 # The work of a request: a list of 40 items as JSON.
 JS = """\
@@ -152,19 +151,13 @@ def hold(runtime: str, epochs: int, folder: Path) -> dict:
     return {"status": document["status"], "took_s": round(document["took_s"], 1), "findings": races.codes(document), "epochs": table}
 
 
-def read(path: Path) -> list[dict]:
-    """Every line that was kept."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def run(runtimes: list[str], epochs: int, out: Path) -> None:
     """A race of each."""
     for runtime in runtimes:
         at = time.strftime("%Y-%m-%d %H:%M:%S")
         with tempfile.TemporaryDirectory() as folder:
             line = {"runtime": runtime, "at": at, **hold(runtime, epochs, Path(folder))}
-        with out.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        races.keep(out, line)
         print(table([line]), flush=True)
 
 
@@ -198,9 +191,7 @@ def main() -> None:
     if asked.what == "run":
         run(asked.runtimes or list(RUNTIMES), asked.epochs, asked.out)
     else:
-        before, rest = PAGE.read_text().split(MARKS[0])
-        after = rest.split(MARKS[1])[1]
-        PAGE.write_text(f"{before}{MARKS[0]}\n{table(read(asked.out))}\n\n{MARKS[1]}{after}")
+        PAGE.write_text(races.between(MARKS, table(races.read(asked.out)), PAGE.read_text()))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Holds races for the other files of this folder, and reads what came of them.
 
-Owns: the servers whose relation is known, and one race by `deadheat race`. Must not know: which races are held, and what is
-concluded from them.
+Owns: the servers whose relation is known, one race by `deadheat race`, the file with a line for each race, and the marks in a page between
+which results stand. Must not know: which races are held, and what is concluded from them.
 """
 import contextlib
+import fcntl
 import gzip
 import json
 import os
@@ -101,6 +102,36 @@ def twins(contender: str, copies: int, folder: Path) -> Path:
             link.symlink_to(entry)
     (place / "study.toml").write_text(head + "".join(same) + "".join(others))
     return place
+
+
+def read(path: Path) -> list[dict]:
+    """Every line that was kept; none if there is no file."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def keep(path: Path, line: dict) -> None:
+    """Adds a line to the file, and waits until it is on the disk."""
+    with path.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Nothing else holds races for this file meanwhile; ends the program if something does already."""
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit(f"{path}: other races are being held, and two at once falsify each other") from None
+        yield
+
+
+def between(marks: tuple[str, str], now: str, text: str) -> str:
+    """The text with this between its two marks."""
+    head, rest = text.split(marks[0])
+    return f"{head}{marks[0]}\n\n{now}\n\n{marks[1]}{rest.split(marks[1], 1)[1]}"
 
 
 def pair(document: dict, metric: str = "throughput") -> dict:

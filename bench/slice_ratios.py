@@ -16,7 +16,6 @@ Nothing else may run meanwhile. A line is begun only while a hypervisor takes le
 control groups, `make setup` and `cargo build --release`, or DEADHEAT=PROGRAM.
 """
 import argparse
-import fcntl
 import json
 import math
 import random
@@ -118,11 +117,6 @@ def alone(pair: str, group: Group, folder: Path) -> dict:
     return {"logs": logs, "total_logs": logs, "codes": sorted(codes), "took_s": round(time.monotonic() - begun, 1)}
 
 
-def read(path: Path) -> list[dict]:
-    """Every line that was kept."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def following(lines: list[dict], pairs: list[str], slices: list[str], number: int) -> tuple[str, str] | None:
     """A cell with fewest lines, by chance, so that no length always has the same place in the hour; none if all have their number."""
     counts = {(pair, length): sum((line["pair"], line["slice"]) == (pair, length) for line in lines) for pair in pairs for length in slices}
@@ -134,21 +128,16 @@ def sit(asked: argparse.Namespace) -> None:
     """Adds lines until each cell has its number or the time is up."""
     until = time.monotonic() + 60 * asked.minutes
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with tempfile.TemporaryDirectory() as name, asked.out.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SystemExit(f"{asked.out}: another sitting is running, and two at once falsify each other") from None
+    with tempfile.TemporaryDirectory() as name, races.alone(asked.out):
         folder = Path(name)
         of = groups(folder, asked.pairs)
-        while time.monotonic() < until and (cell := following(read(asked.out), asked.pairs, asked.slices, asked.number)):
+        while time.monotonic() < until and (cell := following(races.read(asked.out), asked.pairs, asked.slices, asked.number)):
             pair, length = cell
             stolen = None if asked.at_once else verdicts.wait_until_fit()[0]
             at = time.strftime("%Y-%m-%d %H:%M")
             found = alone(pair, of[pair], folder) if length == ALONE else raced(pair, length, of[pair], folder)
             line = {"at": at, "boot": verdicts.BOOT.read_text().strip(), "pair": pair, "slice": length, **found, "stolen_before": stolen}
-            file.write(json.dumps(line) + "\n")
-            file.flush()
+            races.keep(asked.out, line)
             print(f"{at} {pair} {length}: {ratio(found['logs'])}, totals {ratio(found['total_logs'])}, {found['took_s']:.0f} s "
                   f"{' '.join(found['codes'])}", flush=True)
 
@@ -196,7 +185,7 @@ def main() -> None:
     if unknown := set(asked.slices) - set(SLICES):
         parser.error(f"no such slice: {', '.join(sorted(unknown))}; there are {', '.join(SLICES)}")
     if asked.what == "table":
-        print(tables(read(asked.out)))
+        print(tables(races.read(asked.out)))
         return
     try:
         sit(asked)

@@ -9,9 +9,7 @@ contender. The standard deviation of the epochs' log ratios, s_d, says how noisy
 rounds alone it says how noisy one would be that measures for less long. Nothing else may run meanwhile.
 """
 import argparse
-import json
 import statistics
-import sys
 import tempfile
 from pathlib import Path
 
@@ -24,7 +22,7 @@ EPOCHS = 6
 
 
 def measure(out: Path, passes: int) -> None:
-    with tempfile.TemporaryDirectory() as name, out.open("a") as kept:
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for _ in range(passes):
             for slice_ms in SLICES_MS:
@@ -39,15 +37,14 @@ def measure(out: Path, passes: int) -> None:
                     line = {"contender": contender, "slice_ms": slice_ms, "logs": logs, "dropped": len(dropped),
                             "rates": [one["throughput_rps"] for one in document["scenarios"][0]["results"]],
                             "codes": races.codes(document), "took_s": document["took_s"]}
-                    kept.write(json.dumps(line) + "\n")
-                    kept.flush()
+                    races.keep(out, line)
                     shown = "  ".join(f"{second:g} s: {100 * statistics.stdev(each):.2f} %"
                                       for second, each in logs.items() if len(each) > 2)
                     print(f"{contender:8} {slice_ms:4} ms  {shown}  {' '.join(line['codes'])}", flush=True)
 
 
 def table(out: Path) -> None:
-    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    lines = races.read(out)
     print("| slice | " + " | ".join(f"s_d % at {second:g} s" for second in MEASURED_S) + " | races |")
     print("|---|" + "---|" * (len(MEASURED_S) + 1))
     for slice_ms in SLICES_MS:

@@ -2,20 +2,13 @@
 
 Owns: counting, and the rules that people use with wrk. Must not know: how races are held.
 """
-import json
 import math
 import random
 import statistics
 from collections import Counter
-from pathlib import Path
 
 CLAIMS = ("faster", "slower")
 VERDICTS = ("faster", "slower", "equivalent", "inconclusive", "invalid")
-
-
-def read(path: Path) -> list[dict]:
-    """Every race that was kept."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def tables(lines: list[dict]) -> str:

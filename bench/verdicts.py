@@ -41,8 +41,6 @@ Needs `make setup` and `cargo build --release`.
 """
 import argparse
 import contextlib
-import fcntl
-import json
 import re
 import signal
 import subprocess
@@ -85,7 +83,7 @@ class Campaign:
     def __init__(self, folder: Path, out: Path, choice: list[str]):
         self.folder, self.out, self.choice = folder, out, choice
         self.servers = races.servers(folder)
-        self.kept = verdict_tables.read(out)
+        self.kept = races.read(out)
 
     def number(self, kind: str) -> int:
         """Races of the kind that were kept."""
@@ -95,8 +93,7 @@ class Campaign:
         """Adds it to the file."""
         line = {"at": time.strftime("%Y-%m-%d %H:%M"), "boot": BOOT.read_text().strip(), **line}
         self.kept.append(line)
-        with self.out.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        races.keep(self.out, line)
         return line
 
     def items(self, server: races.Server, share: float) -> float:
@@ -269,11 +266,7 @@ def run(kinds: list[str], choice: list[str], out: Path, minutes: float, number: 
     """The kinds by turns, in proportion to their numbers, until each has its number or the time is up."""
     until = time.monotonic() + 60 * minutes
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
-    with tempfile.TemporaryDirectory() as name, out.open("a") as alone:
-        try:
-            fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SystemExit(f"{out}: another campaign is running, and two at once falsify each other") from None
+    with tempfile.TemporaryDirectory() as name, races.alone(out):
         Path(name).chmod(0o777)
         campaign = Campaign(Path(name), out, choice)
         numbers = {kind: number or NUMBERS[kind] for kind in kinds}
@@ -304,7 +297,7 @@ def main() -> None:
         races.before = races.NOBODY if asked.as_nobody else ()
         run(asked.kinds or USUAL, asked.servers.split(","), asked.out, asked.minutes, asked.number)
     else:
-        print(verdict_tables.tables(verdict_tables.read(asked.out)))
+        print(verdict_tables.tables(races.read(asked.out)))
 
 
 if __name__ == "__main__":

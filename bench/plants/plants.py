@@ -15,7 +15,6 @@ run meanwhile. A race is begun only while a hypervisor takes less than 5 % of te
 `cargo build --release`, or DEADHEAT=PROGRAM.
 """
 import argparse
-import fcntl
 import hashlib
 import json
 import os
@@ -99,19 +98,6 @@ def values(document: dict, contender: str) -> dict:
             **{f"{metric}_ns": time_ns(document, contender, metric) for metric in ("p50", "p99", "cold_start")}}
 
 
-def read(path: Path) -> list[dict]:
-    """Every line that was kept."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def write(path: Path, line: dict) -> None:
-    """Adds a line to the file, and waits until it is on the disk."""
-    with path.open("a") as file:
-        file.write(json.dumps(line) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def begun(lines: list[dict], kind: str, runtime: str) -> int:
     """Races of a kind and runtime that were begun."""
     return sum("right" not in line and (line["kind"], line["runtime"]) == (kind, runtime) for line in lines)
@@ -148,23 +134,19 @@ def run(kinds: list[Kind], runtimes: list[str], asked: argparse.Namespace) -> No
     build()
     version = subprocess.run([races.DEADHEAT, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     program = hashlib.sha256(races.DEADHEAT.read_bytes()).hexdigest()[:16]
-    with asked.out.open("a") as alone:
-        try:
-            fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SystemExit(f"{asked.out}: another campaign is running, and two at once falsify each other") from None
-        check_definitions(read(asked.out), asked.out)
-        while time.monotonic() < until and (chosen := following(read(asked.out), kinds, runtimes, asked.number)):
+    with races.alone(asked.out):
+        check_definitions(races.read(asked.out), asked.out)
+        while time.monotonic() < until and (chosen := following(races.read(asked.out), kinds, runtimes, asked.number)):
             kind, runtime = chosen
             stolen, waited_s = (None, 0) if asked.at_once else verdicts.wait_until_fit()
-            number = begun(read(asked.out), kind.name, runtime) + 1
+            number = begun(races.read(asked.out), kind.name, runtime) + 1
             race = {"kind": kind.name, "runtime": runtime, "number": number}
-            write(asked.out, {**race, "at": time.strftime("%Y-%m-%d %H:%M:%S"), "boot": verdicts.BOOT.read_text().strip(), "deadheat": version,
-                              "program": program, "stolen_before": stolen, "waited_s": round(waited_s), "definition": definition(kind)})
+            races.keep(asked.out, {**race, "at": time.strftime("%Y-%m-%d %H:%M:%S"), "boot": verdicts.BOOT.read_text().strip(), "deadheat": version,
+                                   "program": program, "stolen_before": stolen, "waited_s": round(waited_s), "definition": definition(kind)})
             with tempfile.TemporaryDirectory() as name:
                 document = hold(kind, runtime, Path(name), asked.records / f"{kind.name}-{runtime}-{number}.jsonl.gz")
             line = {**race, **told(kind, document)}
-            write(asked.out, line)
+            races.keep(asked.out, line)
             print(f"{kind.name} {runtime} {number}: {'right' if line['right'] else '; '.join(line['wrong'])}, {line['took_s']:.0f} s", flush=True)
 
 
@@ -207,9 +189,7 @@ def of_kinds() -> str:
 def page(text: str, lines: list[dict]) -> str:
     """The book's page with both tables as they are now."""
     for name, now in (("results", table(lines)), ("kinds", of_kinds())):
-        begin, end = f"<!-- plants: {name} -->\n\n", "\n\n<!-- plants: end -->"
-        before, rest = text.split(begin)
-        text = f"{before}{begin}{now}{end}{rest.split(end, 1)[1]}"
+        text = races.between((f"<!-- plants: {name} -->", "<!-- plants: end -->"), now, text)
     return text
 
 
@@ -251,11 +231,11 @@ def main() -> None:
         except KeyboardInterrupt:
             sys.exit(130)
     elif asked.what == "table":
-        print(table(read(asked.out)))
+        print(table(races.read(asked.out)))
     elif asked.what == "kinds":
         print(of_kinds())
     elif asked.what == "page":
-        PAGE.write_text(page(PAGE.read_text(), read(asked.out)))
+        PAGE.write_text(page(PAGE.read_text(), races.read(asked.out)))
     else:
         print(weigh(kinds))
 

@@ -55,7 +55,7 @@ class Table(unittest.TestCase):
 
     def test_the_book_shows_the_table_and_the_results(self) -> None:
         shown = plants.PAGE.read_text()
-        self.assertEqual(plants.page(shown, plants.read(plants.KEPT)), shown, "write it with bench/plants/plants.py page")
+        self.assertEqual(plants.page(shown, plants.races.read(plants.KEPT)), shown, "write it with bench/plants/plants.py page")
 
 
 class Answers(unittest.TestCase):
@@ -121,12 +121,12 @@ class Campaign(unittest.TestCase):
             with self.assertRaises(KeyboardInterrupt):
                 self.hold(out, document(), KeyboardInterrupt())
             self.hold(out, document(verdict="invalid"))
-            lines = plants.read(out)
+            lines = plants.races.read(out)
             self.assertEqual([(line["number"], line.get("right")) for line in lines],
                              [(1, None), (1, True), (2, None), (3, None), (3, False)])
             # Nothing is left to do.
             self.hold(out)
-            self.assertEqual(plants.read(out), lines)
+            self.assertEqual(plants.races.read(out), lines)
             told = plants.table(lines)
             self.assertTrue(told.startswith("**1 of 2 races gave the right answer: 50 %.**"), told)
             self.assertIn("| query | 1 of 2 | - | 1 | 40 |", told)
