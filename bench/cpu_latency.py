@@ -26,7 +26,6 @@ import races
 DEVICE = "/dev/cpu_dma_latency"
 LOADS = {"64 connections": ("-c", "64"), "2,000 requests/s": ("-c", "64", "--rate", "2000")}
 SECONDS = 6
-PORT = 18080
 
 
 @contextlib.contextmanager
@@ -60,24 +59,24 @@ def idle_thread() -> Iterator[None]:
 STATES = {"asleep": asleep, "device": device, "idle thread": idle_thread}
 
 
-def loaded(options: tuple[str, ...]) -> dict[str, float]:
+def loaded(url: str, options: tuple[str, ...]) -> dict[str, float]:
     """What one load saw."""
     before = races.stolen()
-    command = [races.DEADHEAT, "load", f"http://127.0.0.1:{PORT}/", "--cpus", "1", "-d", f"{SECONDS}s", "--json", "-", *options]
+    command = [races.DEADHEAT, "load", url, "--cpus", "1", "-d", f"{SECONDS}s", "--json", "-", *options]
     result = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)
     stolen, whole = (now - then for now, then in zip(races.stolen(), before))
     return {"rate": result["throughput_rps"], "p50": result["latency_ns"]["p50"] / 1e3, "p99": result["latency_ns"]["p99"] / 1e3,
             "stolen": stolen / whole}
 
 
-def measured(turns: int) -> dict[tuple[str, str], list[dict[str, float]]]:
+def measured(url: str, turns: int) -> dict[tuple[str, str], list[dict[str, float]]]:
     """Every load of every turn."""
     found: dict[tuple[str, str], list[dict[str, float]]] = {}
     for turn in range(turns):
         for load, options in LOADS.items():
             for state in list(STATES) if turn % 2 == 0 else list(STATES)[::-1]:
                 with STATES[state]():
-                    found.setdefault((load, state), []).append(loaded(options))
+                    found.setdefault((load, state), []).append(loaded(url, options))
     return found
 
 
@@ -86,15 +85,9 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=8)
     turns = parser.parse_args().turns
     with tempfile.TemporaryDirectory() as folder:
-        server = races.servers(Path(folder))["bun"]
-        command = ["taskset", "-c", "0", "sh", "-c", server.with_env()]
-        with subprocess.Popen(command, env={**os.environ, "PORT": str(PORT)}, stdout=subprocess.DEVNULL) as process:
-            try:
-                races.wait_for(f"http://127.0.0.1:{PORT}/")
-                time.sleep(1)
-                found = measured(turns)
-            finally:
-                process.terminate()
+        with races.serving(races.servers(Path(folder))["bun"].with_env(), "0") as url:
+            time.sleep(1)
+            found = measured(url, turns)
     print("| load | processors | requests/s | p50, us | p99, us | p99 from, to | stolen |\n|---|---|--:|--:|--:|--:|--:|")
     for (load, state), all_of_it in found.items():
         middle = {key: statistics.median(one[key] for one in all_of_it) for key in all_of_it[0]}

@@ -87,9 +87,7 @@ def steer(on: bool) -> None:
 @contextlib.contextmanager
 def servers(folder: Path) -> Iterator[None]:
     """All servers on CPU 0, up and warm."""
-    everybody.frameworks_installed()
-    commands = {name: f"node {everybody.FRAMEWORKS}/{name}.mjs" for name in ("express", "fastify")}
-    commands |= {name: server.command for name, server in races.servers(folder).items()}
+    commands = {**everybody.frameworks(), **{name: server.command for name, server in races.servers(folder).items()}}
     processes = []
     try:
         for name, port in PORTS.items():

@@ -53,22 +53,25 @@ TRENDING = "/api/trending?region=GB&limit=24"
 
 def groups(folder: Path) -> dict[str, str]:
     """Studies by name, with `{folder}` for the folder that they are raced in."""
-    frameworks_installed()
+    return {"frameworks": study("/", frameworks()), "trending": study(TRENDING, trending(folder), VOLATILE)}
+
+
+def frameworks() -> dict[str, str]:
+    """The commands of Express and Fastify, which it installs by their lock file, once."""
+    if not (FRAMEWORKS / "node_modules").exists():
+        subprocess.run(["npm", "ci", "--silent"], cwd=FRAMEWORKS, check=True)
+    return {name: f"env NODE_ENV=production node {FRAMEWORKS}/{name}.mjs" for name in ("express", "fastify")}
+
+
+def trending(folder: Path) -> dict[str, str]:
+    """The commands of contenders of studies/trending, whose data it writes into the folder."""
     subprocess.run(["python3", races.STUDY / "dataset.py", folder / "trending.sqlite"], check=True, stdout=subprocess.DEVNULL)
-    trending = {
+    return {
         "bun": f"{races.PROGRAMS['bun']} {races.STUDY}/bun/server.mjs",
         "node": f"{races.PROGRAMS['node']} {races.STUDY}/node/sqlite.mjs",
         "go": f"{races.STUDY}/go/bin/trending-go",
         "limit": f"{races.ROOT}/target/release/trending-limit",
     }
-    frameworks = {name: f"env NODE_ENV=production node {FRAMEWORKS}/{name}.mjs" for name in ("express", "fastify")}
-    return {"frameworks": study("/", frameworks), "trending": study("/api/trending?region=GB&limit=24", trending, VOLATILE)}
-
-
-def frameworks_installed() -> None:
-    """Installs Express and Fastify by their lock file, once."""
-    if not (FRAMEWORKS / "node_modules").exists():
-        subprocess.run(["npm", "ci", "--silent"], cwd=FRAMEWORKS, check=True)
 
 
 # The token changes by the hour, and all contenders must agree on it.

@@ -31,6 +31,8 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
+from races import free_port
+
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / "target/release"
 SECONDS = 2
@@ -78,14 +80,6 @@ class Server:
 def null(body: int) -> tuple[Server, str]:
     port = free_port()
     return Server(BIN / "deadheat", "null", "--port", port, "--bytes", body, "--cpus", 0), f"http://127.0.0.1:{port}/"
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def deadheat(url: str, *more: object, seconds: float = SECONDS, program: Path = BIN / "deadheat") -> dict:

@@ -197,9 +197,7 @@ def wrk_pair(commands: list[str], runs: int, run_s: int, server_cpu: str, load_c
 @contextlib.contextmanager
 def serving(command: str, cpu: str, path: str = "/") -> Iterator[str]:
     """A server on that processor, up, and the address of what it is asked for; stopped afterwards."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}{path}"
     with subprocess.Popen(["taskset", "-c", cpu, "sh", "-c", command], env={**os.environ, "PORT": str(port)}, stdout=subprocess.DEVNULL) as process:
         try:
@@ -207,6 +205,13 @@ def serving(command: str, cpu: str, path: str = "/") -> Iterator[str]:
             yield url
         finally:
             process.terminate()
+
+
+def free_port() -> int:
+    """A port on which nothing listens now."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 def wrk(url: str, run_s: int, cpu: str) -> float:

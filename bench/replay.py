@@ -17,7 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from load import BIN, Server, free_port, log_server, logged, null, reached, resident
+from load import BIN, Server, log_server, logged, null, reached, resident
+from races import free_port
 
 PATHS = 1_000
 START_US = 1_795_629_535_000_000

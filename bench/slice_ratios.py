@@ -55,17 +55,12 @@ class Group:
 def groups(folder: Path, pairs: list[str]) -> dict[str, Group]:
     """The group of each pair. Prepares what the pairs need."""
     plants, garbage = races.ROOT / "bench/plants", "env RECORDS=500 FRESH=1"
-    frameworks = {name: f"env NODE_ENV=production node {everybody.FRAMEWORKS}/{name}.mjs" for name in ("express", "fastify")}
+    frameworks = everybody.frameworks() if "express/fastify" in pairs else {}
     collectors = {"node-garbage": f"{garbage} {races.PROGRAMS['node']} {plants}/server.mjs", "go-garbage": f"{garbage} {plants}/bin/plants-go"}
     deno = f"{races.PROGRAMS['node'].parent}/deno run --quiet --no-config --no-lock --no-remote --no-npm --allow-net --allow-read --allow-env"
-    trending = {"bun": f"{races.PROGRAMS['bun']} {races.STUDY}/bun/server.mjs", "node": f"{races.PROGRAMS['node']} {races.STUDY}/node/sqlite.mjs",
-                "go": f"{races.STUDY}/go/bin/trending-go", "deno": f"env DENO_DIR={folder}/deno {deno} {races.STUDY}/deno/server.mjs"}
+    trending = {**everybody.trending(folder), "deno": f"env DENO_DIR={folder}/deno {deno} {races.STUDY}/deno/server.mjs"}
     all_of_them = (Group(everybody.TRENDING, everybody.VOLATILE, trending), Group("/", "", frameworks), Group("/", "", collectors))
-    of = {pair: next(group for group in all_of_them if pair.split("/")[0] in group.commands) for pair in pairs}
-    if "express/fastify" in pairs:
-        everybody.frameworks_installed()
-    subprocess.run(["python3", races.STUDY / "dataset.py", folder / "trending.sqlite"], check=True, stdout=subprocess.DEVNULL)
-    return of
+    return {pair: next(group for group in all_of_them if pair.split("/")[0] in group.commands) for pair in pairs}
 
 
 def raced(pair: str, slice_length: str, group: Group, folder: Path) -> dict:
