@@ -120,6 +120,32 @@ def spreads_by_chance(epochs: list[int]) -> tuple[float, float]:
     return spreads[100], spreads[3_900]
 
 
+def beside(there: dict, here: dict) -> dict:
+    """Two races of the same pair in two places: `agree` and `z`, both none if one of the races is invalid or has no interval.
+
+    `agree`: each ratio is in the other race's interval. That interval is for the truth, and the ratio has an error of its own, so
+    races with the same truth often disagree: about one in six if one race's standard error is twice the other's.
+    `z`: the difference of the log ratios, in standard errors of that difference. Chance alone seldom gives more than 2.
+    """
+    if any(one["low"] is None or one["verdict"] == "invalid" for one in (there, here)):
+        return {"agree": None, "z": None}
+    agree = there["low"] <= here["ratio"] <= there["high"] and here["low"] <= there["ratio"] <= here["high"]
+    error = math.hypot(*(one["sd_log_ratio"] / math.sqrt(one["epochs"]) for one in (there, here)))
+    return {"agree": agree, "z": (math.log(there["ratio"]) - math.log(here["ratio"])) / error}
+
+
+def of_places(by_kind: dict[str, list[dict]]) -> str:
+    """The same pair on hosts and on one machine, a row for each pair of races."""
+    rows = ["| servers | ratio on hosts | ratio on one machine | each in the other's interval | z |", "|---|---|---|---|---|"]
+    for line in by_kind.get("hosts-or-one", []):
+        ratios = [f"{one['ratio']:.3f} ({one['low']:.3f} to {one['high']:.3f})" if one["low"] is not None else one["verdict"]
+                  for one in (line, line["one"])]
+        agree, z = beside(line, line["one"]).values()
+        said = ["-", "-"] if agree is None else ["yes" if agree else "no", f"{z:.2f}"]
+        rows.append(f"| {line['other']} to {line['server']} | {' | '.join(ratios + said)} |")
+    return "\n".join(rows) if len(rows) > 2 else ""
+
+
 def of_planted(by_kind: dict[str, list[dict]]) -> str:
     """How much more work each server's valid races show together, with two standard errors: what was planted in them."""
     kinds = [kind for kind in ("planted-1", "planted-1-narrow", "planted-3", "planted-5") if kind in by_kind]
@@ -230,6 +256,7 @@ TABLES = {
     "Verdicts for each kind of race": of_races,
     "Noise of each server": of_servers,
     "The same server twice: bias and noise": of_bias,
+    "On hosts and on one machine": of_places,
     "Work really planted, in %, +- two standard errors": of_planted,
     "deadheat and wrk": of_methods,
     "Races of seven contenders": of_seven,

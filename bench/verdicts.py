@@ -23,7 +23,8 @@ Kinds, and how many races each gets:
   idle       10   one side makes and collects garbage whenever it is idle, the other only before it is loaded: frozen, that must tell nothing
   hosts-aa         20   as aa, with servers and load on hosts of their own, by ssh
   hosts-planted-5  10   as planted-5, there
-  hosts-or-one     10   two unlike servers, there and on this machine alone: each ratio must be in the other race's interval
+  hosts-or-one     10   two unlike servers, there and on this machine alone: is each ratio in the other race's interval (`agree`), and
+                        how many standard errors is the one from the other (`z`)
   container-aa         20   as aa, each server in a container on the host's network
   container-planted-5  10   as planted-5, there
   container-cost       10   a server as a process and in such a container, asked whether they are equivalent within 1 %
@@ -127,9 +128,11 @@ class Campaign:
         if kind in ("trio", "seven", "wrk-3") or "planted" in kind:
             # A calibration takes minutes and has a watch of its own: it comes before the race's.
             self.items(server, 0)
-        stolen, waited_s = wait_until_fit()
+        # The watches before the races of this line.
+        self.watches = [wait_until_fit()]
         found = held(kind, number, server)
-        before = {"stolen_before": round(stolen, 4), "waited_s": round(waited_s)}
+        stolen, waited_s = zip(*self.watches)
+        before = {"stolen_before": round(max(stolen), 4), "waited_s": round(sum(waited_s))}
         return self.keep({"kind": kind, "server": server.name, **found, **before})
 
     def next_server(self, kind: str) -> races.Server:
@@ -148,17 +151,17 @@ class Campaign:
         return told(races.race(commands, self.folder, *margin, *place_options(kind)))
 
     def hosts_or_one(self, kind: str, number: int, server: races.Server) -> dict:
-        # The next server of the three is the other contender. Which race comes first changes by turns.
-        names = list(self.servers)
+        # The next server of those asked for is the other contender. Which race comes first changes by turns.
+        names = [name for name in self.servers if name in self.choice]
         other = self.servers[names[(names.index(server.name) + 1) % len(names)]]
         held = {}
         for place in sorted(("hosts", "one"), reverse=number % 2 == 1):
+            if held:
+                self.watches.append(wait_until_fit())
             options = place_options(kind) if place == "hosts" else ()
             held[place] = told(races.race([one.with_env() for one in (server, other)], self.folder, *options))
         there, here = held["hosts"], held["one"]
-        known = all(one["low"] is not None and one["verdict"] != "invalid" for one in (there, here))
-        agree = known and there["low"] <= here["ratio"] <= there["high"] and here["low"] <= there["ratio"] <= here["high"]
-        return {"other": other.name, "agree": agree, "one": here, **there}
+        return {"other": other.name, **verdict_tables.beside(there, here), "one": here, **there}
 
     def container_cost(self, _kind: str, _number: int, server: races.Server) -> dict:
         return told(races.race([server.with_env(), self.contained(server)], self.folder, "--margin", "1%"))
@@ -291,11 +294,14 @@ def main() -> None:
         parser.error(f"no such kind: {', '.join(sorted(unknown))}; there are {', '.join(NUMBERS)}")
     if asked.as_nobody and asked.out == KEPT:
         parser.error("--as-nobody needs an --out of its own: races of root and of an ordinary user are told apart by their file")
-    if unknown := set(asked.servers.split(",")) - {"bun", "node", "go"}:
+    choice = asked.servers.split(",")
+    if unknown := set(choice) - {"bun", "node", "go"}:
         parser.error(f"no such server: {', '.join(sorted(unknown))}")
+    if "hosts-or-one" in asked.kinds and len(set(choice)) < 2:
+        parser.error("hosts-or-one races two unlike servers: name two at least with --servers")
     if asked.what == "run":
         races.before = races.NOBODY if asked.as_nobody else ()
-        run(asked.kinds or USUAL, asked.servers.split(","), asked.out, asked.minutes, asked.number)
+        run(asked.kinds or USUAL, choice, asked.out, asked.minutes, asked.number)
     else:
         print(verdict_tables.tables(races.read(asked.out)))
 
