@@ -109,7 +109,11 @@ def root_mean_square(values: list[float]) -> float:
 
 
 def spreads_by_chance(epochs: list[int]) -> tuple[float, float]:
-    """Between which spreads of t 95 % of such campaigns lie: one race of so many independent and normal epochs for each number."""
+    """Between which spreads of t 95 % of such campaigns lie: one race for each of these numbers of epochs.
+
+    Epochs are independent and normal, and their number does not depend on them. Races that end once they are decided have a somewhat
+    larger spread, because they end when their epochs happen to be close together or far from zero.
+    """
     source = random.Random(1)
 
     def t(count: int) -> float:
