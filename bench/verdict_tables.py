@@ -246,7 +246,7 @@ FIGURES = {
     "aa": ("same server twice: faster or slower", "at most 3 of 60", claims),
     "planted-3": ("3 % planted: found, and when", "36 of 40, wrong direction 0; median 120 s", timed_finds),
     "planted-5": ("5 % planted: found", "39 of 40, wrong direction 0", finds),
-    "planted-1": ("1 % planted: equivalent, with an interval within 0.5 %", "0, wrong direction 0", near_misses),
+    "planted-1": ("1 % planted: races that wrongly say equivalent, with an interval within 0.5 %", "0, wrong direction 0", near_misses),
     "planted-1-narrow": ("1 % planted, with a margin of 0.5 %: equivalent", "0, wrong direction 0", near_misses),
     "foreign": ("busy loop of another program on either core: faster or slower", "0 of 20", claims),
     "tail": ("p99 at the same rate, 20 % planted in 2 % of requests: found", "10 of 10, wrong direction 0", finds),
