@@ -6,7 +6,7 @@
 #
 # System packages are installed on Debian and Ubuntu, as root or by sudo without a password; on other systems the table
 # at the end names what to install by hand. Exit status: 0 when deadheat can be built and tested, even if contenders
-# are missing; 1 when a C compiler, make, Python 3 or cargo is missing.
+# are missing; 1 when a C compiler, make, Python 3 or cargo is missing; 2 for an unknown argument.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 studies=(trending metadata hello compiled ssr node-frameworks)
@@ -18,6 +18,13 @@ policy= # the policy-rc.d that must go when we end
 PATH=$PATH:$HOME/.cargo/bin:/usr/local/go/bin:/usr/local/sbin:/usr/sbin
 
 main() {
+    case "$*" in
+    '' | packages) ;;
+    *)
+        echo "setup: \`$*\` is not known; the only argument is \`packages\`" >&2
+        exit 2
+        ;;
+    esac
     trap clean_up EXIT
     trap 'exit 130' INT TERM
     install_packages
