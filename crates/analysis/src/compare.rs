@@ -20,10 +20,7 @@ pub use comparability::other_machine;
 pub use conditions::of_race as race_conditions;
 /// The meaning of a [`FailIf`].
 pub use deadheat_stats::{Condition, ConditionKind};
-pub use document::{
-    COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario,
-    compare_schema_json,
-};
+pub use document::{COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario};
 pub use loads::loads;
 pub use options::{CompareError, CompareOptions, FailIf, Named};
 pub use races::races;

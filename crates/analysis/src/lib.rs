@@ -32,6 +32,5 @@ pub use report::{
     Ended, EpochFigures, EpochReadings, Figure, Fit, FunctionGain, Gains, GateReading, GateWord,
     LadderResult, LadderStep, LatencyShift, LinkUse, LoadHostResult, LoadHostsResult, MachineReadings,
     ParitySummary, ProfileResult, Ranked, Ranking, Report, ScenarioResult, ShiftPoint, SweepResult,
-    schema_json,
 };
 pub use results::profile::{Call, calls};

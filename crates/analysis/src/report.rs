@@ -698,13 +698,3 @@ impl Ranking {
         self.contenders.iter().find(|one| one.contender == contender).map_or("", |one| one.letters.as_str())
     }
 }
-
-/// Returns the JSON Schema of the document, pretty-printed.
-///
-/// # Errors
-/// None in practice: the schema is derived from the types.
-pub fn schema_json() -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(&schemars::schema_for!(Report))?;
-    text.push('\n');
-    Ok(text)
-}

@@ -188,13 +188,3 @@ pub struct ClaimHere {
     /// Why the claim cannot be tested, or what to know about the verdict.
     pub note: Option<String>,
 }
-
-/// The JSON Schema of [`AuditRecord`], pretty-printed.
-///
-/// # Errors
-/// None in practice: the schema is generated from the types.
-pub fn audit_schema_json() -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(&schemars::schema_for!(AuditRecord))?;
-    text.push('\n');
-    Ok(text)
-}

@@ -301,13 +301,3 @@ pub struct ProofRace {
     /// Codes of the findings of the race.
     pub codes: Vec<String>,
 }
-
-/// The JSON Schema of [`DoctorRecord`], pretty-printed.
-///
-/// # Errors
-/// None in practice: the schema is generated from the types.
-pub fn doctor_schema_json() -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(&schemars::schema_for!(DoctorRecord))?;
-    text.push('\n');
-    Ok(text)
-}

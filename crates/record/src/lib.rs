@@ -36,13 +36,13 @@ mod verdict;
 pub use any::{AnyRecord, read_any, read_audit};
 pub use audit::{
     AUDIT_SCHEMA, AuditRecord, CheckKind, CheckOutcome, ClaimHere, ClaimVerdict, GeneratorAudit,
-    PublishedCheck, audit_schema_json,
+    PublishedCheck,
 };
 pub use claim::Claim;
 pub use collector::{Collector, CollectorKind, CollectorPass, Pauses};
 pub use doctor::{
     BusyProcess, Clock, DOCTOR_SCHEMA, DoctorCeiling, DoctorLink, DoctorLinkHost, DoctorMode, DoctorRecord,
-    Noise, NoiseFloor, Plant, Proof, ProofRace, ProofRow, Resolution, doctor_schema_json,
+    Noise, NoiseFloor, Plant, Proof, ProofRace, ProofRow, Resolution,
 };
 pub use epoch::{
     ContenderEpoch, Difference, Epoch, ExternalReading, LaterCeiling, MemoryPoint, Outcomes, Pilot,
@@ -58,7 +58,7 @@ pub use json_path::{JsonPath, JsonPathError, Step, place};
 pub use link::{Link, LinkReading, ScenarioLink, Tunnel};
 pub use load::{
     ArrivalsWord, Ceiling, Checked, Generator, LOAD_SCHEMA, LittlesLaw, LoadFault, LoadHost, LoadLimits,
-    LoadMismatch, LoadRecord, LoadShape, LoadTimes, RoundTrips, Sent, load_schema_json,
+    LoadMismatch, LoadRecord, LoadShape, LoadTimes, RoundTrips, Sent,
 };
 pub use load_hosts::{Bandwidth, LinkBandwidth, LoadHostEpoch, LoadHostShare, LoadHostsEpoch};
 pub use machine::{CgroupKind, Machine, MachineDetails, Pinning};

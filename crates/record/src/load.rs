@@ -378,13 +378,3 @@ pub struct Ceiling {
     /// This load's throughput as a share of it.
     pub share: Option<f64>,
 }
-
-/// The JSON Schema of [`LoadRecord`], pretty-printed.
-///
-/// # Errors
-/// None in practice: the schema is generated from the types.
-pub fn load_schema_json() -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(&schemars::schema_for!(LoadRecord))?;
-    text.push('\n');
-    Ok(text)
-}

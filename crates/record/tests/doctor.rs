@@ -5,7 +5,7 @@ use deadheat_record::{DOCTOR_SCHEMA, DoctorRecord, Finding};
 use serde_json::{Value, json};
 
 fn validator() -> jsonschema::Validator {
-    let schema: Value = serde_json::from_str(&deadheat_record::doctor_schema_json().unwrap()).unwrap();
+    let schema: Value = serde_json::from_str(include_str!("../schema/doctor-1.schema.json")).unwrap();
     jsonschema::validator_for(&schema).unwrap()
 }
 

@@ -5,7 +5,7 @@ use deadheat_record::{Finding, LOAD_SCHEMA, LoadFault, LoadMismatch, LoadRecord,
 use serde_json::{Value, json};
 
 fn validator() -> jsonschema::Validator {
-    let schema: Value = serde_json::from_str(&deadheat_record::load_schema_json().unwrap()).unwrap();
+    let schema: Value = serde_json::from_str(include_str!("../schema/load-1.schema.json")).unwrap();
     jsonschema::validator_for(&schema).unwrap()
 }
 

@@ -41,7 +41,8 @@ fn claims(lines: &[&str]) -> Vec<Claim> {
 
 fn audited(lines: &[&str]) -> AuditRecord {
     let audit = self_test("study", Some("An article"), 1, &claims(lines));
-    let schema: Value = serde_json::from_str(&deadheat_record::audit_schema_json().unwrap()).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../record/schema/audit-1.schema.json")).unwrap();
     let value: Value = serde_json::from_str(&json(&audit).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();

@@ -36,7 +36,8 @@ fn race() -> Race {
 fn audited(claims: &[Claim], record: &Record) -> AuditRecord {
     let mut audit = self_test("trending", None, 1, claims);
     add_race(&mut audit, "race.jsonl", &Report::of(record).unwrap()).unwrap();
-    let schema: Value = serde_json::from_str(&deadheat_record::audit_schema_json().unwrap()).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../record/schema/audit-1.schema.json")).unwrap();
     let value: Value = serde_json::from_str(&json(&audit).unwrap()).unwrap();
     let errors: Vec<String> =
         jsonschema::validator_for(&schema).unwrap().iter_errors(&value).map(|one| one.to_string()).collect();
@@ -477,7 +478,8 @@ fn behind_an_edge_cache_little_is_left_of_the_origins_difference() {
         text.contains("92 % hits, which take 20.0 ms, and misses, which also wait for the origin"),
         "{text}"
     );
-    let schema: Value = serde_json::from_str(&deadheat_analysis::schema_json().unwrap()).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../record/schema/record-1.schema.json")).unwrap();
     let value = serde_json::to_value(Report::of(&record).unwrap()).unwrap();
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&value));
     assert_eq!(value["scenarios"][0]["edge_cache"]["hit_rate"], 0.92);
@@ -545,7 +547,8 @@ fn what_contenders_measure_themselves_is_compared_like_anything_else() {
     let seen = Report::of(&record).unwrap();
     let pair = &seen.scenarios[0].comparisons[0];
     assert_eq!((pair.verdict, pair.metric), (VerdictWord::Faster, Metric::Measure));
-    let schema: Value = serde_json::from_str(&deadheat_analysis::schema_json().unwrap()).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../record/schema/record-1.schema.json")).unwrap();
     let value = serde_json::to_value(Report::of(&record).unwrap()).unwrap();
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&value));
     assert_eq!(value["scenarios"][0]["comparisons"][0]["metric"], "measure");

@@ -47,7 +47,7 @@ fn compared(old: &Record, new: &Record) -> CompareDocument {
 
 fn fits_the_schema(document: &CompareDocument) {
     let schema: Value =
-        serde_json::from_str(&deadheat_analysis::compare::compare_schema_json().unwrap()).unwrap();
+        serde_json::from_str(include_str!("../../record/schema/compare-1.schema.json")).unwrap();
     let value: Value = serde_json::from_str(&json(document).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();

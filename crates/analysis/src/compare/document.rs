@@ -136,13 +136,3 @@ impl CompareDocument {
         self.scenarios.iter().any(is)
     }
 }
-
-/// The JSON Schema of [`CompareDocument`], pretty-printed.
-///
-/// # Errors
-/// None in practice: the schema is derived from the types.
-pub fn compare_schema_json() -> Result<String, serde_json::Error> {
-    let mut text = serde_json::to_string_pretty(&schemars::schema_for!(CompareDocument))?;
-    text.push('\n');
-    Ok(text)
-}
