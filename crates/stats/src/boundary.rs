@@ -241,7 +241,6 @@ impl Angle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::student::two_sided_quantile;
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
@@ -321,9 +320,9 @@ mod tests {
     #[test]
     fn a_single_look_is_plain_student() {
         let one = SequentialT::new(12, 12, 0.0);
-        assert_eq!(one.boundaries(&[12], &[0.05]), [two_sided_quantile(0.05, 11)]);
+        assert_eq!(one.boundaries(&[12], &[0.05]), [upper_quantile_at(0.025, 11.0)]);
         let late = LAW.boundaries(&[20], &[0.05]);
-        assert_eq!(late, [two_sided_quantile(0.05, 19)]);
+        assert_eq!(late, [upper_quantile_at(0.025, 19.0)]);
     }
 
     /// Without a look before, the recursion must give back Student's own distribution.

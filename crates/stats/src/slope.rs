@@ -4,7 +4,7 @@
 //! rate rises or what follows from it.
 
 use crate::interval::LogInterval;
-use crate::student::two_sided_quantile;
+use crate::student::upper_quantile_at;
 
 /// A rate that rises by more than this fraction across an epoch is not steady.
 pub const STEADY: f64 = 0.01;
@@ -34,7 +34,7 @@ impl Slope {
         let half = if self.standard_error == 0.0 {
             0.0
         } else {
-            two_sided_quantile(alpha, self.degrees) * self.standard_error
+            upper_quantile_at(alpha / 2.0, self.degrees as f64) * self.standard_error
         };
         LogInterval { low: self.per_round - half, high: self.per_round + half }
     }

@@ -17,14 +17,9 @@ const MOST_KNOWN: usize = 4096;
 
 /// The value that a Student t variable with `degrees` degrees of freedom exceeds with probability `tail`.
 ///
-/// `tail` in (0, 0.5] and `degrees` of at least 1. A `tail` of 0 or less gives infinity (a bound that nothing passes),
-/// a `tail` over 0.5 gives 0. The argument is the tail and not its complement, because 1 - 0.00001 has lost digits that
-/// the tail still has.
-pub fn upper_quantile(tail: f64, degrees: usize) -> f64 {
-    upper_quantile_at(tail, degrees as f64)
-}
-
-/// As [`upper_quantile`], for degrees of freedom that need not be whole, as in Welch's test; under 1 gives infinity.
+/// `tail` in (0, 0.5] and `degrees` of at least 1, which need not be whole, as in Welch's test. A `tail` of 0 or less, or
+/// `degrees` under 1, gives infinity (a bound that nothing passes), a `tail` over 0.5 gives 0. The argument is the tail
+/// and not its complement, because 1 - 0.00001 has lost digits that the tail still has.
 pub fn upper_quantile_at(tail: f64, degrees: f64) -> f64 {
     if tail <= 0.0 || tail.is_nan() || degrees.is_nan() || degrees < 1.0 {
         return f64::INFINITY;
@@ -70,35 +65,30 @@ pub fn two_sided_tail(t: f64, degrees: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees).map_or(1.0, |student| (2.0 * student.cdf(-t.abs())).min(1.0))
 }
 
-/// The half-width factor of a two-sided interval at level `alpha`: `t` with P(|T| > t) = `alpha`.
-pub fn two_sided_quantile(alpha: f64, degrees: usize) -> f64 {
-    upper_quantile(alpha / 2.0, degrees)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Values from a printed t table: (tail, degrees, t).
-    const PRINTED: [(f64, usize, f64); 12] = [
-        (0.025, 1, 12.706),
-        (0.025, 2, 4.303),
-        (0.025, 5, 2.571),
-        (0.025, 9, 2.262),
-        (0.025, 29, 2.045),
-        (0.05, 4, 2.132),
-        (0.1, 5, 1.476),
-        (0.1, 29, 1.311),
-        (0.005, 7, 3.499),
-        (0.005, 120, 2.617),
-        (0.0005, 5, 6.869),
-        (0.001, 5, 5.893),
+    const PRINTED: [(f64, f64, f64); 12] = [
+        (0.025, 1.0, 12.706),
+        (0.025, 2.0, 4.303),
+        (0.025, 5.0, 2.571),
+        (0.025, 9.0, 2.262),
+        (0.025, 29.0, 2.045),
+        (0.05, 4.0, 2.132),
+        (0.1, 5.0, 1.476),
+        (0.1, 29.0, 1.311),
+        (0.005, 7.0, 3.499),
+        (0.005, 120.0, 2.617),
+        (0.0005, 5.0, 6.869),
+        (0.001, 5.0, 5.893),
     ];
 
     #[test]
     fn agrees_with_printed_tables() {
         for (tail, degrees, expected) in PRINTED {
-            let found = upper_quantile(tail, degrees);
+            let found = upper_quantile_at(tail, degrees);
             assert!(
                 (found - expected).abs() <= 0.0006,
                 "tail {tail}, {degrees} degrees: {found} is not {expected}"
@@ -110,18 +100,18 @@ mod tests {
     fn closed_forms_for_one_and_two_degrees() {
         for tail in [0.4, 0.1, 0.01, 1e-4, 1e-7] {
             let cauchy = 1.0 / (std::f64::consts::PI * tail).tan();
-            assert!((upper_quantile(tail, 1) / cauchy - 1.0).abs() < 1e-9);
+            assert!((upper_quantile_at(tail, 1.0) / cauchy - 1.0).abs() < 1e-9);
             let two: f64 = (1.0 - 2.0 * tail) / (2.0 * tail * (1.0 - tail)).sqrt();
-            assert!((upper_quantile(tail, 2) / two - 1.0).abs() < 1e-9);
+            assert!((upper_quantile_at(tail, 2.0) / two - 1.0).abs() < 1e-9);
         }
     }
 
     #[test]
     fn inverts_the_distribution_function() {
-        for degrees in [1, 2, 5, 29, 1_000, 1_000_000] {
+        for degrees in [1.0, 2.0, 5.0, 29.0, 1e3, 1e6] {
             for tail in [0.3, 0.0125, 1e-6] {
-                let student = StudentsT::new(0.0, 1.0, degrees as f64).unwrap();
-                let back = student.cdf(-upper_quantile(tail, degrees));
+                let student = StudentsT::new(0.0, 1.0, degrees).unwrap();
+                let back = student.cdf(-upper_quantile_at(tail, degrees));
                 assert!((back / tail - 1.0).abs() < 1e-8, "{degrees} degrees, {tail}: {back}");
             }
         }
@@ -129,8 +119,8 @@ mod tests {
 
     #[test]
     fn limits_are_sane() {
-        assert_eq!(upper_quantile(0.0, 5), f64::INFINITY);
-        assert_eq!(upper_quantile(0.5, 5), 0.0);
-        assert_eq!(upper_quantile(0.1, 0), f64::INFINITY);
+        assert_eq!(upper_quantile_at(0.0, 5.0), f64::INFINITY);
+        assert_eq!(upper_quantile_at(0.5, 5.0), 0.0);
+        assert_eq!(upper_quantile_at(0.1, 0.0), f64::INFINITY);
     }
 }

@@ -52,13 +52,6 @@ pub struct WarmupLimits {
     pub longest_s: f64,
 }
 
-impl Default for WarmupLimits {
-    /// 2 to 15 s.
-    fn default() -> Self {
-        Self { shortest_s: 2.0, longest_s: 15.0 }
-    }
-}
-
 /// The warm-up in seconds for all contenders: 1.5 times the largest cut, within the limits.
 ///
 /// `cuts_s` are the contenders' cuts in seconds; if there are none, the result is the minimum.
@@ -114,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_length_stays_within_its_limits() {
-        let limits = WarmupLimits::default();
+        let limits = WarmupLimits { shortest_s: 2.0, longest_s: 15.0 };
         assert_eq!(warmup_length_s(&[], limits), 2.0);
         assert_eq!(warmup_length_s(&[1.0, 4.0, 2.0], limits), 6.0);
         assert_eq!(warmup_length_s(&[20.0], limits), 15.0);

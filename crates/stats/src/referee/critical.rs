@@ -81,7 +81,6 @@ impl Critical {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::student::two_sided_quantile;
 
     #[test]
     fn a_last_look_asks_less_than_the_planned_one_and_more_than_a_single_test() {
@@ -89,10 +88,10 @@ mod tests {
         for (look, n) in [6, 10, 15, 20, 25].into_iter().enumerate() {
             let last = critical.last(n, 1);
             assert!(last < critical.planned(look, 1), "{n}");
-            assert!(last > two_sided_quantile(0.025, n - 1) - 1e-9, "{n}");
+            assert!(last > upper_quantile_at(0.0125, n as f64 - 1.0) - 1e-9, "{n}");
         }
-        assert_eq!(critical.last(4, 1), two_sided_quantile(0.025, 3));
-        assert_eq!(critical.last(4, 3), two_sided_quantile(0.025 / 3.0, 3));
+        assert_eq!(critical.last(4, 1), upper_quantile_at(0.0125, 3.0));
+        assert_eq!(critical.last(4, 3), upper_quantile_at(0.0125 / 3.0, 3.0));
     }
 
     /// Holm's step-down depends on this.
