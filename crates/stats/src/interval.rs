@@ -58,10 +58,7 @@ impl Sample {
 
     /// mean +- `critical` * standard error; `critical` in standard errors, positive. `None` for a single value.
     pub fn interval(&self, critical: f64) -> Option<LogInterval> {
-        let se = self.standard_error()?;
-        // Without spread the interval is the mean itself, even with an infinite critical value.
-        let half = if se == 0.0 { 0.0 } else { critical * se };
-        Some(LogInterval { low: self.mean - half, high: self.mean + half })
+        self.standard_error().map(|se| LogInterval::around(self.mean, critical, se))
     }
 
     /// The ordinary t interval at level `alpha` (two-sided), for a sample size that was fixed in advance. `None` for a
@@ -81,6 +78,13 @@ pub struct LogInterval {
 }
 
 impl LogInterval {
+    /// `estimate` +- `critical` * `standard_error`; `critical` in standard errors, positive. Without a standard error it is the estimate
+    /// itself, even with an infinite critical value.
+    pub fn around(estimate: f64, critical: f64, standard_error: f64) -> Self {
+        let half = if standard_error == 0.0 { 0.0 } else { critical * standard_error };
+        Self { low: estimate - half, high: estimate + half }
+    }
+
     /// Whether there is a difference: 0 (a ratio of one) lies outside.
     pub fn excludes_zero(&self) -> bool {
         self.low > 0.0 || self.high < 0.0

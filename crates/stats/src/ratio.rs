@@ -33,7 +33,7 @@ impl EpochRatio {
     /// epoch, so that more epochs do not reduce it. A resolution that is not over 0 becomes 0.
     #[must_use]
     pub fn coarse(self, resolution: f64) -> Self {
-        Self { resolution: if resolution > 0.0 { resolution } else { 0.0 }, ..self }
+        Self { resolution: resolution.max(0.0), ..self }
     }
 
     /// How far both estimates may be off because of the resolution of the values; 0 unless set.

@@ -31,12 +31,8 @@ pub struct Slope {
 impl Slope {
     /// Two-sided t interval of the slope per round at level `alpha`.
     pub fn interval(&self, alpha: f64) -> LogInterval {
-        let half = if self.standard_error == 0.0 {
-            0.0
-        } else {
-            upper_quantile_at(alpha / 2.0, self.degrees as f64) * self.standard_error
-        };
-        LogInterval { low: self.per_round - half, high: self.per_round + half }
+        let critical = upper_quantile_at(alpha / 2.0, self.degrees as f64);
+        LogInterval::around(self.per_round, critical, self.standard_error)
     }
 }
 

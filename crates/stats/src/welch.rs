@@ -63,14 +63,13 @@ impl Welch {
     /// Adds the resolution of the values, as [`crate::EpochRatio::coarse`].
     #[must_use]
     pub fn coarse(self, resolution: f64) -> Self {
-        Self { resolution: if resolution > 0.0 { resolution } else { 0.0 }, ..self }
+        Self { resolution: resolution.max(0.0), ..self }
     }
 
     /// The two-sided interval of the difference at level `alpha`, for sample sizes that did not depend on the difference.
     pub fn interval(&self, alpha: f64) -> LogInterval {
-        let quantile = upper_quantile_at(alpha / 2.0, self.degrees);
-        let half = if self.standard_error == 0.0 { 0.0 } else { quantile * self.standard_error };
-        LogInterval { low: self.difference - half, high: self.difference + half }.widened(self.resolution)
+        let critical = upper_quantile_at(alpha / 2.0, self.degrees);
+        LogInterval::around(self.difference, critical, self.standard_error).widened(self.resolution)
     }
 
     /// The probability of a difference at least this far from 0, in either direction, if there were none beyond the resolution.
