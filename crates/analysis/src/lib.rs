@@ -7,7 +7,6 @@
 
 mod attempt;
 pub mod audit;
-mod average;
 pub mod compare;
 mod conclusion;
 mod condition;

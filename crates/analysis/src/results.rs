@@ -18,8 +18,8 @@ use deadheat_record::{
     Usage, VerdictWord, curve,
 };
 use deadheat_stats::Sample;
+use deadheat_stats::average::{geometric_mean, mean, median};
 
-use crate::average::{geometric_mean, mean, median};
 use crate::report::{Comparison, ContenderResult, EpochFigures, Figure};
 use crate::series::{self, Values};
 

@@ -9,9 +9,8 @@ use std::collections::btree_map::Entry;
 use deadheat_record::{
     BEYOND, ContenderEpoch, Epoch, FEWEST_BEYOND, HistogramError, Metric, Record, Round, Slice, beyond,
 };
+use deadheat_stats::average::mean;
 use hdrhistogram::Histogram;
-
-use crate::average::mean;
 
 /// One question that a scenario answers: how two contenders compare in a metric. All contests of a scenario are judged together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

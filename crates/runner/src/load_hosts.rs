@@ -8,6 +8,7 @@ use deadheat_load::Times;
 use deadheat_record::{
     EncodedHistogram, ExternalReading, HistogramError, LoadHostEpoch, LoadHostShare, LoadHostsEpoch,
 };
+use deadheat_stats::average::mean;
 
 /// What the load hosts did since they were last asked for it, in the order of the plan.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -111,7 +112,7 @@ impl LoadHostsReadings {
                 connections: first.map_or(0, |one| one.connections),
                 round_trip_ns: if trips.is_empty() { None } else { Some(encoded(&trips)?) },
                 start_delay_ns: encoded(&delays)?,
-                external: mean(&rounds),
+                external: mean_of(&rounds),
                 stalled_share: of().filter_map(|one| one.sum.stalled_share).reduce(f64::max),
             })
         };
@@ -130,11 +131,10 @@ fn encoded(all: &[Duration]) -> Result<EncodedHistogram, HistogramError> {
 }
 
 /// The mean over rounds. The share of other programs is that of the rounds in which it could be read.
-fn mean(rounds: &[ExternalReading]) -> ExternalReading {
-    let of = |all: Vec<f64>| (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64);
+fn mean_of(rounds: &[ExternalReading]) -> ExternalReading {
     ExternalReading {
-        steal_share: of(rounds.iter().map(|one| one.steal_share).collect()).unwrap_or(0.0),
-        foreign_share: of(rounds.iter().filter_map(|one| one.foreign_share).collect()),
+        steal_share: mean(rounds.iter().map(|one| one.steal_share)).unwrap_or(0.0),
+        foreign_share: mean(rounds.iter().filter_map(|one| one.foreign_share)),
     }
 }
 

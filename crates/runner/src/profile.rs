@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use deadheat_analysis::series::{Contest, rates};
 use deadheat_record::{End, Experiment, Finding, Line, ProfilePass, ProfileUsage, Stacks, Why};
+use deadheat_stats::average::mean;
 use deadheat_stats::{Progress, Verdict};
 
 use crate::alone::{Alone, WHEN, disturbed, failure};
@@ -114,12 +115,9 @@ impl Race<'_> {
             return Some(rate_per_s);
         }
         let name = &run.scenario.name;
-        let mean = |contender: usize| {
-            let all: Vec<f64> =
-                self.record.epochs_of(name).flat_map(|epoch| rates(epoch, contender)).collect();
-            (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
-        };
-        let slowest = self.record.racing(name).into_iter().filter_map(mean).reduce(f64::min)?;
+        let rate =
+            |contender: usize| mean(self.record.epochs_of(name).flat_map(|epoch| rates(epoch, contender)));
+        let slowest = self.record.racing(name).into_iter().filter_map(rate).reduce(f64::min)?;
         Some(slowest * SHARE_OF_SLOWEST).filter(|rate| *rate > 0.0)
     }
 

@@ -20,6 +20,7 @@
 //! ```
 #![warn(missing_docs)]
 
+pub mod average;
 pub mod boundary;
 pub mod condition;
 pub mod groups;

@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
+use crate::average::mean;
 use crate::interval::Sample;
 use crate::serial::{lag1, standard_error};
 
@@ -56,12 +57,11 @@ pub struct Shared {
 impl Shared {
     /// From all series of ratios in one metric, of the same epochs. `degrees` is the result of [`degrees`] for their contenders.
     pub fn of(series: &[&[f64]], degrees: f64) -> Self {
-        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let variance = |values: &&[f64]| Sample::of(values)?.sd.map(|sd| sd * sd);
         Self {
-            variance: mean(series.iter().filter_map(variance).collect()),
+            variance: mean(series.iter().filter_map(variance)).unwrap_or(0.0),
             degrees,
-            lag1: mean(series.iter().filter_map(|values| lag1(values)).collect()),
+            lag1: mean(series.iter().filter_map(|values| lag1(values))).unwrap_or(0.0),
         }
     }
 

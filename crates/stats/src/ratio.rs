@@ -2,6 +2,8 @@
 //!
 //! Owns the two estimators of an epoch, trimmed and total. It must not know other epochs, intervals or verdicts.
 
+use crate::average::mean;
+
 /// The fraction trimmed at each end of an epoch's sorted log ratios: one fifth.
 const TRIM_DIVISOR: usize = 5;
 
@@ -95,7 +97,7 @@ pub(crate) fn trimmed_mean(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let cut = values.len() / TRIM_DIVISOR;
     let kept = &values[cut..values.len() - cut];
-    (!kept.is_empty()).then(|| kept.iter().sum::<f64>() / kept.len() as f64)
+    mean(kept.iter().copied())
 }
 
 /// Natural log of a sum of values of at least 0, scaled by the largest so that no sum overflows; `None` if none is over 0.

@@ -5,6 +5,8 @@
 //! Source: White, Cobb and Spratt, "A comparison of five steady-state truncation heuristics for simulation", Winter
 //! Simulation Conference (2000).
 
+use crate::average::mean;
+
 /// Number of windows in a batch.
 const BATCH: usize = 5;
 
@@ -25,22 +27,19 @@ pub fn mser5(rates: &[f64]) -> Option<usize> {
     if !rates.iter().all(|y| y.is_finite() && *y >= 0.0) || rates.iter().all(|y| *y == 0.0) {
         return None;
     }
-    let batches: Vec<f64> = rates.chunks_exact(BATCH).map(mean).collect();
+    let batches: Vec<f64> =
+        rates.chunks_exact(BATCH).filter_map(|batch| mean(batch.iter().copied())).collect();
     if batches.len() < FEWEST_BATCHES {
         return None;
     }
     let statistic = |d: usize| {
         let rest = &batches[d..];
-        let centre = mean(rest);
+        let centre = mean(rest.iter().copied()).unwrap_or(0.0);
         rest.iter().map(|y| (y - centre).powi(2)).sum::<f64>() / (rest.len() as f64).powi(2)
     };
     // `min_by` returns the first of equal values: the shortest cut.
     let cut = (0..=batches.len() / 2).min_by(|&a, &b| statistic(a).total_cmp(&statistic(b)))?;
     Some(cut * BATCH)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// The limits of a warm-up's length, in seconds.

@@ -3,9 +3,9 @@
 //! Owns the counting, and how many wrong verdicts are too many. Must not know how races are run.
 
 use deadheat_record::{Finding, Proof, ProofRace, ProofRow, Severity, VerdictWord};
+use deadheat_stats::average::median;
 use deadheat_stats::spread::chance_of_at_least;
 
-use crate::average::median;
 use crate::gates::table::{self, By};
 use crate::number::percent;
 

@@ -6,9 +6,9 @@ use deadheat_record::{
     Bandwidth, ContenderEpoch, EncodedHistogram, Epoch, HistogramError, LoadHostShare, NetworkReading,
     Record, RoundTrips, ScenarioPlan,
 };
+use deadheat_stats::average::mean;
 use hdrhistogram::Histogram;
 
-use crate::average::mean;
 use crate::report::{EpochReadings, LinkUse, LoadHostResult, LoadHostsResult, MachineReadings};
 
 /// None if the load came from the contenders' machine.

@@ -6,11 +6,11 @@ use deadheat_record::{
     BEYOND, CgroupKind, ContenderEpoch, EncodedHistogram, Epoch, HostReading, Metric, PilotContender,
     Severity, Throttling, Unit,
 };
+use deadheat_stats::average::mean;
 use hdrhistogram::Histogram;
 
 use super::link;
 use super::scene::Scene;
-use crate::average::mean;
 use crate::gates::reading::Reading;
 use crate::gates::table::{self, By};
 use crate::number::{percent, three_digits, time_ns, whole};

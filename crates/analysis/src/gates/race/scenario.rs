@@ -4,11 +4,11 @@
 //! remedies (the table owns them).
 
 use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Severity, Slice};
+use deadheat_stats::average::mean;
 use deadheat_stats::{FEWEST_SLOPES, PairJudgement, TwoGroups, Verdict, Welch};
 
 use super::scene::Scene;
 use super::{generator, link};
-use crate::average::mean;
 use crate::gates::reading::Reading;
 use crate::gates::table::{self, By};
 use crate::judge::climb;

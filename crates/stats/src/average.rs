@@ -1,18 +1,20 @@
 //! Averages: the one definition of each.
+//!
+//! Must not know what the values are.
 
 /// The arithmetic mean; none without values.
-pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.into_iter().fold((0.0, 0_u32), |(sum, count), one| (sum + one, count + 1));
     (count > 0).then(|| sum / f64::from(count))
 }
 
 /// The geometric mean; none without values.
-pub(crate) fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     mean(values.into_iter().map(f64::ln)).map(f64::exp)
 }
 
 /// The median, which for an even number of values is the mean of the two in the middle; none without values.
-pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     let last = values.len().checked_sub(1)?;
