@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Finding, LinkBandwidth, Machine, Pinning, Severity, VerdictWord};
+use crate::{Finding, LinkBandwidth, Machine, Pinning, VerdictWord};
 
 /// The schema of [`DoctorRecord`]. Keys do not change within this number.
 pub const DOCTOR_SCHEMA: &str = "deadheat.doctor/1";
@@ -51,13 +51,6 @@ pub struct DoctorRecord {
     pub fit: bool,
     /// Whether the user interrupted the run.
     pub interrupted: bool,
-}
-
-impl DoctorRecord {
-    /// Whether a finding makes measurements meaningless.
-    pub fn is_unfit(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity == Severity::Invalid)
-    }
 }
 
 /// The extent of the examination.
