@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::journal::read_unpacked;
 use crate::{AUDIT_SCHEMA, AuditRecord, LOAD_SCHEMA, LoadRecord, ReadError, Record, packed};
 
 /// What a file holds.
@@ -25,11 +26,11 @@ pub fn read_any(path: &Path) -> Result<AnyRecord, ReadError> {
     let bytes = packed::bytes(path)?;
     let value = serde_json::from_slice::<Value>(&bytes).ok();
     let is_load = |value: &Value| value.get("schema").and_then(Value::as_str) == Some(LOAD_SCHEMA);
-    match value.filter(is_load) {
-        Some(load) => serde_json::from_value(load)
+    match value {
+        Some(load) if is_load(&load) => serde_json::from_value(load)
             .map(|load| AnyRecord::Load(Box::new(load)))
             .map_err(|error| ReadError::NotARecord { path: path.into(), found: error.to_string() }),
-        None => crate::read(path).map(|race| AnyRecord::Race(Box::new(race))),
+        value => read_unpacked(path, &bytes, value).map(|race| AnyRecord::Race(Box::new(race))),
     }
 }
 

@@ -304,10 +304,9 @@ impl Journal {
     /// # Errors
     /// When the file cannot be written.
     pub fn append(&mut self, line: &Line) -> Result<(), WriteError> {
-        let failed = |source| WriteError::io(&self.path, source);
-        let mut text = serde_json::to_vec(line).map_err(|error| failed(error.into()))?;
+        let mut text = serde_json::to_vec(line).map_err(|error| WriteError::io(&self.path, error.into()))?;
         text.push(b'\n');
-        self.file.write_all(&text).and_then(|()| self.file.sync_data()).map_err(failed)
+        self.append_text(&text)
     }
 }
 
@@ -329,9 +328,15 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
 /// Reads a record from a journal, from the document that `--json` writes, or from an HTML report. Each may be compressed with gzip.
 pub fn read(path: &Path) -> Result<Record, ReadError> {
     let bytes = packed::bytes(path)?;
-    match serde_json::from_slice::<Value>(&bytes) {
-        Ok(value) if value.get("line").is_none() => read_document(path, value),
-        Ok(_) | Err(_) => read_journal(path, &bytes),
+    let value = serde_json::from_slice(&bytes).ok();
+    read_unpacked(path, &bytes, value)
+}
+
+/// As [`read`], from the file's unpacked bytes, and from their JSON value if they are one.
+pub(crate) fn read_unpacked(path: &Path, bytes: &[u8], value: Option<Value>) -> Result<Record, ReadError> {
+    match value {
+        Some(value) if value.get("line").is_none() => read_document(path, value),
+        Some(_) | None => read_journal(path, bytes),
     }
 }
 
