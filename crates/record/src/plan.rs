@@ -54,7 +54,7 @@ pub struct Plan {
     pub edge_hit_rate: Option<f64>,
     /// Command-line options that override the study. Absent in older records, and if commands were raced: then the plan has one scenario, which
     /// contains them.
-    #[serde(default, skip_serializing_if = "Typed::is_nothing")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub typed: Typed,
     /// The machines from which the load comes; absent if it comes from the machine on which the contenders run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,13 +137,6 @@ pub struct Typed {
     /// Time for which each contender is measured in an epoch, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_ns: Option<u64>,
-}
-
-impl Typed {
-    /// Whether no option was given.
-    pub fn is_nothing(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// Where a contender or service listens.
@@ -287,7 +280,7 @@ pub struct Service {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<String>,
     /// How deadheat stops it.
-    #[serde(default, skip_serializing_if = "Ending::is_usual")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub ending: Ending,
 }
 
@@ -303,13 +296,6 @@ pub struct Ending {
     /// Grace period in nanoseconds; default: that of contenders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ns: Option<u64>,
-}
-
-impl Ending {
-    /// Whether the service is stopped as contenders are.
-    pub fn is_usual(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// The statuses that an answer may have.
@@ -462,7 +448,7 @@ pub struct ScenarioPlan {
     /// The requests, by probe.
     pub requests: Vec<Share>,
     /// Resource limits of each contender.
-    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub limits: Limits,
     /// Metrics to compare, most important first. Empty in older records, which use the method's metric.
     #[serde(default)]
@@ -477,7 +463,7 @@ pub struct ScenarioPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ladder: Option<Rung>,
     /// Further properties of its load.
-    #[serde(default, skip_serializing_if = "Traffic::is_plain")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub traffic: Traffic,
     /// The network between load and contenders; absent: that of this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -526,11 +512,6 @@ impl Traffic {
             Some(Replay::Random) | None => None,
         }
     }
-
-    /// Whether all properties have their defaults.
-    pub fn is_plain(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// Resource limits that a scenario sets for each contender with control groups. Absent values are not limited.
@@ -552,11 +533,6 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Whether nothing is limited.
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Whether control groups are needed. Assigning cores alone works without them.
     pub fn need_groups(&self) -> bool {
         self.cpus.is_some() || self.memory_bytes.is_some()
@@ -606,7 +582,7 @@ pub struct Method {
     pub warmup_requests: u64,
     /// Length of an additional load on each contender after all warm-ups, in nanoseconds, because it was frozen during the warm-ups of the others. It
     /// is never longer than the warm-up. 0: there is none, as in records of versions without this step.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub wake_ns: u64,
     /// Longest time that an idle processor of the contenders may take to wake up, in microseconds. 0: it never sleeps, because a thread at idle
     /// priority runs on it (in records from before 2026-11-24: `/dev/cpu_dma_latency` was set to 0 for all processors). Absent: not limited.
@@ -616,11 +592,11 @@ pub struct Method {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_ns: Option<u64>,
     /// Time over which the epochs of each scenario are spread evenly, up to the last one, in nanoseconds; 0: they follow each other.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub over_ns: u64,
     /// Length of the load in the diagnostic pass after a scenario, in nanoseconds, for each contender with a declared garbage collector; 0 for no
     /// such pass.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub collectors_ns: u64,
     /// When a pass samples where contenders spend CPU time.
     #[serde(default, skip_serializing_if = "Why::is_never")]
@@ -650,7 +626,7 @@ pub enum Source {
     AdHoc,
 }
 
-/// Whether a value is 0, so that it is not written.
-fn is_zero(ns: &u64) -> bool {
-    *ns == 0
+/// Whether a value is the default of its type, so that it is not written.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

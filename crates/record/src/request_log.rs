@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::is_default;
+
 /// A file of requests that clients once sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestLog {
@@ -99,19 +101,15 @@ pub struct LogContents {
     /// Number of different requests.
     pub distinct: u64,
     /// Lines that are sent as requests and do not say when the request was sent.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub untimed: u64,
     /// Time from the first request to the last, in nanoseconds. Absent if not all times are known, or all are the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span_ns: Option<u64>,
     /// Lines that could not be read.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub broken: u64,
     /// Lines that were read and are not sent, by reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub left_out: BTreeMap<String, u64>,
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }

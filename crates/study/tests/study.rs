@@ -205,7 +205,7 @@ fn values_of_answers_and_of_rows_are_read() {
 
 #[test]
 fn every_key_of_a_scenario_is_read() {
-    use deadheat_record::{Experiment, Metric, Objective};
+    use deadheat_record::{Experiment, Limits, Metric, Objective};
     let study = loaded(&studies().join("everything/study.toml"));
     assert_eq!(study.scenarios[0].requests.as_ref().unwrap()[1].get_ref().weight, 5);
     assert_eq!(
@@ -217,7 +217,7 @@ fn every_key_of_a_scenario_is_read() {
         (limits.cpus, &limits.cpuset[..], limits.memory_bytes),
         (Some(1.5), &[0, 2][..], Some(512_000_000))
     );
-    assert!(study.scenarios[0].limits.is_none());
+    assert_eq!(study.scenarios[0].limits, Limits::default());
     assert_eq!(study.scenarios[1].metrics, [Metric::P99, Metric::Cpu]);
     let popular = &study.scenarios[2].traffic;
     assert_eq!((popular.zipf, popular.cold, popular.stages.as_deref()), (Some(0.9), true, None));
