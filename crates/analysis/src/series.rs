@@ -40,6 +40,14 @@ impl Values {
             Self::PerEpoch(value) => vec![value],
         }
     }
+
+    /// Returns the values that could be measured.
+    pub(crate) fn flat(self) -> Vec<f64> {
+        match self {
+            Self::PerRound(rates) => rates,
+            Self::PerEpoch(value) => value.into_iter().collect(),
+        }
+    }
 }
 
 /// The two sides of one pair in one epoch: value `n` of each side comes from the same round.

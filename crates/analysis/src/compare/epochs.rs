@@ -5,7 +5,7 @@
 use deadheat_record::{HistogramError, Metric, Record};
 use deadheat_stats::{epoch_log_level, epoch_log_ratio};
 
-use crate::series::{Values, has_tail, seen};
+use crate::series::{has_tail, seen};
 
 /// One record's values of one contender in one metric.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -38,7 +38,7 @@ pub(super) fn series(
             continue;
         }
         let (values, mut step) = seen(epoch, contender, metric)?;
-        let values = flat(values);
+        let values = values.flat();
         let level = epoch_log_level(&values);
         let compared = match reference {
             None => level,
@@ -46,7 +46,7 @@ pub(super) fn series(
                 let (of_reference, other) = seen(epoch, reference, metric)?;
                 // The quotient has the resolution error of both values.
                 step += other;
-                epoch_log_ratio(&flat(of_reference), &values).map(deadheat_stats::EpochRatio::trimmed)
+                epoch_log_ratio(&of_reference.flat(), &values).map(deadheat_stats::EpochRatio::trimmed)
             }
         };
         all.levels.extend(level);
@@ -56,11 +56,4 @@ pub(super) fn series(
     }
     all.resolution = steps.into_iter().min_by(f64::total_cmp).unwrap_or(0.0);
     Ok(all)
-}
-
-fn flat(values: Values) -> Vec<f64> {
-    match values {
-        Values::PerRound(rates) => rates,
-        Values::PerEpoch(value) => value.into_iter().collect(),
-    }
 }

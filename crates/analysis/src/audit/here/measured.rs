@@ -5,7 +5,7 @@
 use deadheat_record::{Epoch, FEWEST_BEYOND, HistogramError, Metric, beyond};
 
 use super::super::figures::{Place, latency, time_unit};
-use crate::series::{self, Values};
+use crate::series;
 
 /// What to read from an epoch for a published metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,10 +57,7 @@ pub(super) fn values(epoch: &Epoch, contender: usize, wanted: Wanted) -> Result<
     let Some(part) = epoch.of(contender) else { return Ok(Vec::new()) };
     let one = |value: Option<f64>| Ok(value.into_iter().collect());
     match wanted {
-        Wanted::Of(metric) => Ok(match series::values(epoch, contender, metric)? {
-            Values::PerRound(rates) => rates,
-            Values::PerEpoch(value) => value.into_iter().collect(),
-        }),
+        Wanted::Of(metric) => Ok(series::values(epoch, contender, metric)?.flat()),
         Wanted::ColdStart => one(Some(part.cold_start_ns as f64).filter(|ns| *ns > 0.0)),
         Wanted::Memory => one(part.usage.pss_bytes.map(|bytes| bytes as f64)),
         Wanted::Latency(place) => {
