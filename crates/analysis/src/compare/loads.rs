@@ -5,6 +5,7 @@
 use deadheat_record::{
     ArrivalsWord, Experiment, Finding, LoadRecord, LoadShape, Metric, Severity, VerdictWord,
 };
+use deadheat_stats::StoppingRules;
 
 use crate::experiment::sentence;
 use crate::gates::table::{self, By};
@@ -14,10 +15,6 @@ use super::document::{
     COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario,
 };
 use super::options::Named;
-
-/// Placeholders for the margin and the error rate, which no result uses: the defaults of the method.
-const MARGIN: f64 = 0.03;
-const ALPHA: f64 = 0.025;
 
 /// Compares two loads.
 pub fn loads(old: &Named<'_, LoadRecord>, new: &Named<'_, LoadRecord>) -> CompareDocument {
@@ -31,6 +28,8 @@ pub fn loads(old: &Named<'_, LoadRecord>, new: &Named<'_, LoadRecord>) -> Compar
         changes: changes(then, now, verdict),
         findings: vec![],
     };
+    // No result uses them.
+    let StoppingRules { margin, alpha, .. } = StoppingRules::default();
     CompareDocument {
         schema: COMPARE_SCHEMA.into(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -38,8 +37,8 @@ pub fn loads(old: &Named<'_, LoadRecord>, new: &Named<'_, LoadRecord>) -> Compar
         old: side(old),
         new: side(new),
         reference: None,
-        margin: MARGIN,
-        alpha: ALPHA,
+        margin,
+        alpha,
         scenarios: vec![scenario],
         findings,
         conditions: vec![],

@@ -5,6 +5,7 @@
 use deadheat_record::{
     BusyProcess, CgroupKind, Clock, DoctorRecord, Finding, NoiseFloor, Severity, VerdictWord,
 };
+use deadheat_stats::StoppingRules;
 
 use super::proof;
 use crate::gates::table::{self, By};
@@ -26,8 +27,6 @@ const LITTLE_MEMORY: u64 = 512 << 20;
 const FEW_FILES: (u64, u64) = (4_096, 128);
 const FEW_PORTS: u64 = 10_000;
 const SHORT_BACKLOG: u64 = 256;
-/// The most epochs of a race with `--profile full`.
-const MOST_EPOCHS: usize = 30;
 /// Findings of the race of a server against itself that this module reports already, or that are not the machine's fault.
 const NOT_PASSED_ON: [&str; 4] = ["few-epochs", "too-noisy", "not-pinned", "shared-cores"];
 
@@ -361,11 +360,13 @@ pub fn named(busiest: &[BusyProcess]) -> String {
 
 fn of_floor(record: &DoctorRecord, floor: &NoiseFloor) -> Vec<Finding> {
     let mut findings = Vec::new();
+    // A race with `--profile full` ends there.
+    let most = StoppingRules::default().max_epochs;
     let takes = |difference: f64| {
         let one = record.resolution.iter().find(|one| one.difference == difference)?;
         Some(
             one.epochs
-                .filter(|epochs| *epochs <= MOST_EPOCHS)
+                .filter(|epochs| *epochs <= most)
                 .is_none()
                 .then(|| one.epochs.map_or_else(|| "over a million".into(), |epochs| whole(epochs as u64))),
         )
