@@ -102,6 +102,11 @@ impl Plan {
     /// The name of the plan if commands were raced. With the process id, it also ends the name of their work folder.
     pub const AD_HOC: &str = "ad-hoc";
 
+    /// The index of the contender of that name.
+    pub fn index_of(&self, contender: &str) -> Option<usize> {
+        self.contenders.iter().position(|one| one.name == contender)
+    }
+
     /// The contender that is the baseline once more, if there is one.
     pub fn control(&self) -> Option<&Contender> {
         self.contenders.iter().find(|one| one.control)

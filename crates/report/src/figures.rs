@@ -106,8 +106,7 @@ impl<'r> Scope<'r> {
     }
 
     fn color(&self, contender: &str) -> Color {
-        let names = &self.report.record.plan.contenders;
-        Color::Series(names.iter().position(|one| one.name == contender).unwrap_or(0))
+        Color::Series(self.report.record.plan.index_of(contender).unwrap_or(0))
     }
 
     fn legend<'n>(&self, contenders: impl IntoIterator<Item = &'n str>) -> Vec<Key> {

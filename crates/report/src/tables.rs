@@ -182,7 +182,7 @@ type Seen<'a> = (&'a Epoch, &'a ContenderEpoch);
 
 fn seen<'a>(report: &'a Report, scenario: &str, contender: &str, epoch: usize) -> Option<Seen<'a>> {
     let record = &report.record;
-    let place = record.plan.contenders.iter().position(|one| one.name == contender)?;
+    let place = record.plan.index_of(contender)?;
     let epoch = record.epochs.iter().find(|one| one.scenario == scenario && one.number == epoch)?;
     Some((epoch, epoch.of(place)?))
 }

@@ -11,7 +11,7 @@ use deadheat_record::{
     Severity, Slices,
 };
 
-use super::matched::{Both, Match, names};
+use super::matched::{Both, Match, names, scenario_names};
 use super::options::CompareOptions;
 use crate::experiment::{link, sentence};
 use crate::gates::table::{self, By};
@@ -281,10 +281,7 @@ fn unmatched(both: &Both<'_>, asked: &CompareOptions) -> Vec<Finding> {
         tell(&table::UNMATCHED_CONTENDER, "contenders", new, "new");
     }
     if asked.scenarios.is_empty() {
-        let of = |record: &Record| -> Vec<String> {
-            record.plan.scenarios.iter().map(|one| one.name.clone()).collect()
-        };
-        let (then, now) = (of(both.old), of(both.new));
+        let (then, now) = (scenario_names(both.old), scenario_names(both.new));
         let without = |all: &[String], others: &[String]| -> Vec<String> {
             all.iter().filter(|one| !others.contains(one)).cloned().collect()
         };

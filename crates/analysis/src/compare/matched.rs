@@ -21,8 +21,8 @@ pub(super) fn names(record: &Record) -> Vec<String> {
     record.plan.contenders.iter().map(|one| one.name.clone()).collect()
 }
 
-pub(super) fn index_of(record: &Record, name: &str) -> Option<usize> {
-    record.plan.contenders.iter().position(|one| one.name == name)
+pub(super) fn scenario_names(record: &Record) -> Vec<String> {
+    record.plan.scenarios.iter().map(|one| one.name.clone()).collect()
 }
 
 /// Both records with the report derived from each.

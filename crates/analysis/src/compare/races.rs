@@ -11,7 +11,7 @@ use super::document::{
     COMPARE_SCHEMA, Change, CompareDocument, ComparedKind, ComparedRecord, ComparedScenario,
 };
 use super::epochs::{Series, series};
-use super::matched::{Both, Match, index_of, names, old_name};
+use super::matched::{Both, Match, names, old_name, scenario_names};
 use super::options::{CompareError, CompareOptions, FailIf, Named};
 use super::{comparability, conditions};
 use crate::error::AnalysisError;
@@ -114,28 +114,28 @@ fn known(
         Err(CompareError::Unknown { option, name: name.into(), place: file.into(), known })
     };
     for (then, now) in &asked.map {
-        if index_of(old.record, then).is_none() {
+        if old.record.plan.index_of(then).is_none() {
             return unknown("--map", then, &old.file, names(old.record));
         }
-        if index_of(new.record, now).is_none() {
+        if new.record.plan.index_of(now).is_none() {
             return unknown("--map", now, &new.file, names(new.record));
         }
     }
-    if let Some(one) = asked.contenders.iter().find(|one| index_of(new.record, one).is_none()) {
+    if let Some(one) = asked.contenders.iter().find(|one| new.record.plan.index_of(one).is_none()) {
         return unknown("--contender", one, &new.file, names(new.record));
     }
     if let Some(one) = &asked.reference {
-        if index_of(new.record, one).is_none() {
+        if new.record.plan.index_of(one).is_none() {
             return unknown("--reference", one, &new.file, names(new.record));
         }
         let then = old_name(asked, one);
-        if index_of(old.record, then).is_none() {
+        if old.record.plan.index_of(then).is_none() {
             return unknown("--reference", then, &old.file, names(old.record));
         }
     }
     for one in &asked.scenarios {
         for side in [old, new] {
-            let all: Vec<String> = side.record.plan.scenarios.iter().map(|one| one.name.clone()).collect();
+            let all = scenario_names(side.record);
             if !all.contains(one) {
                 return unknown("--scenario", one, &side.file, all);
             }
@@ -148,7 +148,9 @@ fn known(
 fn matches(old: &Record, new: &Record, asked: &CompareOptions) -> Result<Vec<Match>, CompareError> {
     let all = new.plan.contenders.iter().enumerate();
     let matches: Vec<Match> = all
-        .filter_map(|(now, one)| Some(Match { old: index_of(old, old_name(asked, &one.name))?, new: now }))
+        .filter_map(|(now, one)| {
+            Some(Match { old: old.plan.index_of(old_name(asked, &one.name))?, new: now })
+        })
         .collect();
     if matches.is_empty() {
         return Err(CompareError::Nothing { what: "contender", old: names(old), new: names(new) });
@@ -158,8 +160,7 @@ fn matches(old: &Record, new: &Record, asked: &CompareOptions) -> Result<Vec<Mat
 
 /// The chosen scenarios that are in both records, in the new record's order.
 fn shared_scenarios(both: &Both<'_>, asked: &CompareOptions) -> Result<Vec<String>, CompareError> {
-    let all = |record: &Record| record.plan.scenarios.iter().map(|one| one.name.clone()).collect::<Vec<_>>();
-    let (old, new) = (all(both.old), all(both.new));
+    let (old, new) = (scenario_names(both.old), scenario_names(both.new));
     let chosen = |one: &&String| asked.scenarios.is_empty() || asked.scenarios.contains(one);
     let shared: Vec<String> = new.iter().filter(|one| old.contains(one)).filter(chosen).cloned().collect();
     if shared.is_empty() {

@@ -23,11 +23,6 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Index into the plan's contenders.
-    pub(crate) fn index_of(&self, name: &str) -> Option<usize> {
-        self.record.plan.contenders.iter().position(|contender| contender.name == name)
-    }
-
     /// Whether a contender used up its cores or its CPU quota, together with the services that do part of its work on the same cores.
     pub(super) fn at_limit(&self, result: &ContenderResult) -> bool {
         // A quota applies to the contender alone.
