@@ -4,7 +4,7 @@
 
 use deadheat_record::{BEYOND, Finding, LoadHost, LoadRecord, LoadShape, LoadTimes, Severity, beyond};
 
-use super::reading::Reading;
+use super::reading::{Reading, unanswered};
 use super::table::{self, By};
 use crate::number::{percent, three_digits, time_ns, whole};
 
@@ -15,8 +15,6 @@ const ENFILE: i32 = 23;
 /// No port is free.
 const EADDRNOTAVAIL: i32 = 99;
 
-/// A lag up to this is within the resolution of the histograms: their smallest step is 512 ns, whatever the latency.
-const GRAIN_NS: f64 = 1_024.0;
 /// Over less time than this, in seconds, shares of CPU time show only the scheduler's resolution and the start of threads.
 const LEAST_S: f64 = 0.1;
 /// Times are kept with three digits, so a sum may read lower by one histogram step than a part of it.
@@ -121,27 +119,11 @@ fn gave_up(record: &LoadRecord) -> Option<Reading> {
 }
 
 fn errors(record: &LoadRecord) -> Option<Reading> {
-    let outcomes = &record.outcomes;
-    let kinds = [
-        ("connect", outcomes.connect),
-        ("read", outcomes.read),
-        ("write", outcomes.write),
-        ("timeout", outcomes.timeout),
-        ("protocol", outcomes.protocol),
-        ("cut", outcomes.cut),
-    ];
-    let failed: u64 = kinds.iter().map(|(_, count)| count).sum();
-    let seen: Vec<String> =
-        kinds.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{kind} {}", whole(*n))).collect();
+    let (failed, kinds) = unanswered(&record.outcomes);
     Some(table::ERRORS.read(
         By::Load,
         failed as f64 / record.requests.max(1) as f64,
-        format!(
-            "{} of {} requests got no complete answer: {}",
-            whole(failed),
-            whole(record.requests),
-            seen.join(", ")
-        ),
+        format!("{} of {} requests got no complete answer: {kinds}", whole(failed), whole(record.requests)),
     ))
 }
 
@@ -235,12 +217,12 @@ fn connections_failed(record: &LoadRecord) -> Option<Reading> {
 /// The lag that the generator itself caused. Waiting for a connection and connecting are the server's doing.
 fn send_lag(record: &LoadRecord) -> Option<Reading> {
     let (own, p50) = (record.own_lag_ns.p99? as f64, record.latency_ns.p50?);
-    if !is_open(record) || own <= GRAIN_NS {
+    if !is_open(record) || own <= table::GRAIN_NS {
         return None;
     }
     let share = own / p50.max(1) as f64;
     let firm_ns = firm_ns(&record.own_lag_ns, record.completions);
-    let firm = firm_ns > GRAIN_NS && firm_ns / p50.max(1) as f64 > table::SEND_LAG.invalid;
+    let firm = firm_ns > table::GRAIN_NS && firm_ns / p50.max(1) as f64 > table::SEND_LAG.invalid;
     let severity = table::SEND_LAG.severity(share).map(|most| if firm { most } else { Severity::Warn });
     Some(table::SEND_LAG.over(
         By::Load,
@@ -354,7 +336,7 @@ fn falling(times: &LoadTimes) -> Option<String> {
 fn below(latency: &LoadTimes, service: &LoadTimes) -> Option<String> {
     let pairs = latency.ascending().into_iter().zip(service.ascending());
     let mut known = pairs.filter_map(|((name, a), (_, b))| Some((name, a?, b?)));
-    let (name, a, b) = known.find(|(_, a, b)| (*a as f64) < *b as f64 * (1.0 - STEP) - GRAIN_NS)?;
+    let (name, a, b) = known.find(|(_, a, b)| (*a as f64) < *b as f64 * (1.0 - STEP) - table::GRAIN_NS)?;
     Some(format!("{name} of the latency is {a} ns, and of the service {b} ns"))
 }
 

@@ -1,10 +1,24 @@
 //! A gate's reading, and the finding that follows from it.
 
-use deadheat_record::{Finding, Metric, Severity};
+use deadheat_record::{Finding, Metric, Outcomes, Severity};
 
 use super::table::{By, Gate};
-use crate::number::percent;
+use crate::number::{percent, whole};
 use crate::report::GateReading;
+
+/// The number of requests without a complete answer, and their number by kind: `connect 3, read 1`.
+pub(super) fn unanswered(outcomes: &Outcomes) -> (u64, String) {
+    let kinds = [
+        ("connect", outcomes.connect),
+        ("read", outcomes.read),
+        ("write", outcomes.write),
+        ("timeout", outcomes.timeout),
+        ("protocol", outcomes.protocol),
+        ("cut", outcomes.cut),
+    ];
+    let seen = kinds.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{kind} {}", whole(*n)));
+    (kinds.iter().map(|(_, n)| n).sum(), seen.collect::<Vec<_>>().join(", "))
+}
 
 /// A value that a gate read, even if it is within its limits.
 #[derive(Debug, Clone)]

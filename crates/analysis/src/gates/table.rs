@@ -11,6 +11,8 @@ use super::reading::Reading;
 pub const NEVER: f64 = f64::INFINITY;
 /// [`LITTLES_LAW`] of an open load, whose requests in flight change all the time.
 pub const LITTLE_OPEN: f64 = 0.05;
+/// A lag up to this is within the resolution of the histograms: in older records their smallest step was 512 ns, whatever the latency.
+pub(crate) const GRAIN_NS: f64 = 1_024.0;
 
 /// Which command says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

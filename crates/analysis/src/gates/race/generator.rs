@@ -22,8 +22,6 @@ use crate::series;
 const SHORT_SLICE_NS: u64 = 1_000_000_000;
 /// Added work in the generator counts as changing the rate if the change exceeds the gate's limit by this many standard errors.
 const STANDARD_ERRORS: f64 = 2.0;
-/// A lag up to this is within the resolution of the histograms: in older records their smallest step was 512 ns, whatever the latency.
-const GRAIN_NS: f64 = 1_024.0;
 
 /// Gates on the whole scenario.
 pub(super) fn of_scenario(scene: &Scene<'_>) -> Vec<Reading> {
@@ -32,7 +30,7 @@ pub(super) fn of_scenario(scene: &Scene<'_>) -> Vec<Reading> {
 
 /// Gates on one contender.
 pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<Reading> {
-    let Some(contender) = scene.index_of(&result.contender) else { return Vec::new() };
+    let Some(contender) = scene.record.plan.index_of(&result.contender) else { return Vec::new() };
     let parts = scene.parts(contender);
     let gates = [
         send_lag(scene, &parts),
@@ -49,7 +47,7 @@ pub(super) fn of_contender(scene: &Scene<'_>, result: &ContenderResult) -> Vec<R
 
 /// Gates on one contender that also apply to a peak search.
 pub(super) fn of_any(scene: &Scene<'_>, result: &ContenderResult) -> impl Iterator<Item = Reading> {
-    let gates = scene.index_of(&result.contender).map(|contender| {
+    let gates = scene.record.plan.index_of(&result.contender).map(|contender| {
         let parts = scene.parts(contender);
         [throttled(scene, &parts), stalls(scene, contender)]
     });
@@ -72,7 +70,7 @@ fn stalls(scene: &Scene<'_>, contender: usize) -> Option<Reading> {
 /// The gate on a search for one contender's peak. Trials at too high a rate fail individually, also if the generator is busy with them. But a
 /// peak near the generator's own ceiling may be the generator's.
 pub(super) fn of_search(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
-    ceiling(scene, scene.index_of(&result.contender)?)
+    ceiling(scene, scene.record.plan.index_of(&result.contender)?)
 }
 
 fn is_closed(scene: &Scene<'_>) -> bool {
@@ -123,7 +121,7 @@ fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
     let [p50, p99] = [0.5, 0.99].map(|at| (latency.value_at_quantile(at) as f64).max(1.0));
     let [lag_p90, lag_p99] = Lag::of(parts, [0.9, 0.99])?;
     let invalid = |lag: Lag, latency_ns: f64| {
-        lag.firm_ns > GRAIN_NS && lag.firm_ns / latency_ns > table::SEND_LAG.invalid
+        lag.firm_ns > table::GRAIN_NS && lag.firm_ns / latency_ns > table::SEND_LAG.invalid
     };
     let said = |name: &str, lag: Lag, of: &str, latency_ns: f64| {
         let (lag, share) = (lag.ns, percent(lag.ns / latency_ns));
@@ -152,7 +150,7 @@ fn send_lag(scene: &Scene<'_>, parts: &[&ContenderEpoch]) -> Option<Reading> {
             said("p99", lag_p99, "p99", p99) + "; the rest stays valid",
         ),
         (false, false) => {
-            let warns = lag_p99.ns > GRAIN_NS && lag_p99.ns / p50 > table::SEND_LAG.warn;
+            let warns = lag_p99.ns > table::GRAIN_NS && lag_p99.ns / p50 > table::SEND_LAG.warn;
             (warns.then_some(Severity::Warn), Vec::new(), said("p99", lag_p99, "median latency", p50))
         }
     };
@@ -397,6 +395,6 @@ fn total(counts: impl Iterator<Item = u64>) -> Option<u64> {
 }
 
 /// Merges the histograms; none if there are none or they are all empty.
-fn merged<'a>(all: impl IntoIterator<Item = &'a EncodedHistogram>) -> Option<Histogram<u64>> {
+pub(super) fn merged<'a>(all: impl IntoIterator<Item = &'a EncodedHistogram>) -> Option<Histogram<u64>> {
     EncodedHistogram::merge(all).ok().flatten().filter(|all| !all.is_empty())
 }

@@ -4,6 +4,7 @@
 
 use deadheat_record::{ContenderEpoch, EncodedHistogram, Link, LinkReading, NetworkReading};
 
+use super::generator::merged;
 use super::scene::Scene;
 use crate::gates::reading::Reading;
 use crate::gates::table::{self, By};
@@ -154,21 +155,18 @@ fn idle_contender(parts: &[&ContenderEpoch]) -> Option<Reading> {
 
 /// How late or how far apart load hosts begin: the 99th percentile over slices, as a share of a slice.
 fn late_start(scene: &Scene<'_>) -> Option<Reading> {
-    let of = |all: Vec<&EncodedHistogram>| {
-        let all = EncodedHistogram::merge(all).ok().flatten().filter(|all| !all.is_empty())?;
-        Some(all.value_at_quantile(0.99))
-    };
+    let p99 = |all: Vec<&EncodedHistogram>| Some(merged(all)?.value_at_quantile(0.99));
     let epochs = || scene.epochs.iter().filter_map(|epoch| epoch.load_hosts.as_ref());
     let count = epochs().map(|epoch| epoch.hosts.len()).max()?;
     let delay = |index: usize| {
         let hosts: Vec<_> = epochs().filter_map(|epoch| epoch.hosts.get(index)).collect();
         let name = hosts.first()?.name.clone();
         Some((
-            of(hosts.iter().map(|host| &host.start_delay_ns).collect())?,
+            p99(hosts.iter().map(|host| &host.start_delay_ns).collect())?,
             format!("load host {name} began late"),
         ))
     };
-    let skew = of(epochs().filter_map(|epoch| epoch.start_skew_ns.as_ref()).collect());
+    let skew = p99(epochs().filter_map(|epoch| epoch.start_skew_ns.as_ref()).collect());
     let skew = skew.map(|ns| (ns, "load hosts began apart".to_owned()));
     let (ns, what) = (0..count).filter_map(delay).chain(skew).max_by_key(|(ns, _)| *ns)?;
     let slice_ns = scene.record.plan.slices(scene.plan).slice_ns.max(1);

@@ -3,13 +3,13 @@
 //! A message begins with the value that was read, so that the messages of several contenders fit on one line. Must not know limits and
 //! remedies (the table owns them).
 
-use deadheat_record::{End, Epoch, Finding, Method, Metric, Record, Severity, Slice};
+use deadheat_record::{End, Epoch, Finding, Method, Metric, Outcomes, Record, Severity, Slice};
 use deadheat_stats::average::mean;
 use deadheat_stats::{FEWEST_SLOPES, PairJudgement, TwoGroups, Verdict, Welch};
 
 use super::scene::Scene;
 use super::{generator, link};
-use crate::gates::reading::Reading;
+use crate::gates::reading::{Reading, unanswered};
 use crate::gates::table::{self, By};
 use crate::judge::climb;
 use crate::number::{furthest, percent, whole};
@@ -42,7 +42,11 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
             bimodal_starts(scene, result),
         ];
         let of_any = [mismatch(result), no_keep_alive(scene, result)].into_iter().flatten();
-        let of_link = scene.index_of(&result.contender).map(|contender| link::of_contender(scene, contender));
+        let of_link = scene
+            .record
+            .plan
+            .index_of(&result.contender)
+            .map(|contender| link::of_contender(scene, contender));
         let of_any = of_any.chain(generator::of_any(scene, result)).chain(of_link.into_iter().flatten());
         let of_rates = of_rates.into_iter().flatten().chain(generator::of_contender(scene, result));
         let of_rates = of_rates.filter(|_| !searched);
@@ -119,7 +123,7 @@ fn not_server_bound(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readi
 /// The share of its threads' time that the generator used while it loaded this contender. Under a closed load, a contender at its limit sets
 /// the rate itself, however busy the generator is.
 fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
-    let contender = scene.index_of(&result.contender)?;
+    let contender = scene.record.plan.index_of(&result.contender)?;
     let (threads, cores) = (scene.load_threads(), scene.record.plan.pinning.load_cpus.len());
     let slices = scene.slices(contender);
     // Polling for the next due time is not work: the generator stops it as soon as a request is due.
@@ -156,24 +160,16 @@ fn mismatch(result: &ContenderResult) -> Option<Reading> {
 
 /// A few errors invalidate no value, except percentiles whose tail they are.
 fn errors(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
-    let outcomes = &result.outcomes;
-    let kinds = [
-        ("connect", outcomes.connect),
-        ("read", outcomes.read),
-        ("write", outcomes.write),
-        ("timeout", outcomes.timeout),
-        ("protocol", outcomes.protocol),
-    ];
-    let failed: u64 = kinds.iter().map(|(_, count)| count).sum();
-    let seen: Vec<String> =
-        kinds.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{kind} {}", whole(*n))).collect();
-    let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) };
-    let tail = unanswered_tail(scene, scene.index_of(&result.contender)?);
+    let total = result.outcomes.total();
+    // A race cuts requests off at the end of each slice, which is no failure.
+    let (failed, kinds) = unanswered(&Outcomes { cut: 0, ..result.outcomes });
+    let kinds = if failed == 0 { String::new() } else { format!(" ({kinds})") };
+    let tail = unanswered_tail(scene, scene.record.plan.index_of(&result.contender)?);
     let more = tail.as_ref().map_or("", |(_, more)| more.as_str());
     let reading = Some(table::ERRORS.read(
         By::Race,
-        failed as f64 / outcomes.total().max(1) as f64,
-        format!("{} of {} requests failed{seen}{more}", whole(failed), whole(outcomes.total())),
+        failed as f64 / total.max(1) as f64,
+        format!("{} of {} requests failed{kinds}{more}", whole(failed), whole(total)),
     ))?;
     match tail.filter(|_| reading.severity != Some(Severity::Invalid)) {
         Some((metrics, _)) => Some(Reading { severity: Some(Severity::Invalid), metrics, ..reading }),
@@ -236,7 +232,7 @@ fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readin
     if scene.plan.traffic.cold {
         return None;
     }
-    let contender = scene.index_of(&result.contender)?;
+    let contender = scene.record.plan.index_of(&result.contender)?;
     let paces = series::paces(scene.record, &scene.plan.name, contender);
     if paces.iter().filter(|epoch| epoch.len() > 1).count() < FEWEST_SLOPES {
         return None;
@@ -260,8 +256,9 @@ fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readin
 /// The contender's own rates must come in two groups, because a ratio does not say which side changed. Its ratios to the other contenders
 /// must differ between the same groups, because a machine that changes its speed changes all rates.
 fn bimodal_starts(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
-    let contender = scene.index_of(&result.contender)?;
-    let racing: Vec<usize> = scene.results.iter().filter_map(|one| scene.index_of(&one.contender)).collect();
+    let contender = scene.record.plan.index_of(&result.contender)?;
+    let racing: Vec<usize> =
+        scene.results.iter().filter_map(|one| scene.record.plan.index_of(&one.contender)).collect();
     let paces = series::epoch_paces(scene.record, &scene.plan.name, &racing);
     let at = racing.iter().position(|one| *one == contender)?;
     let own: Vec<f64> = paces.iter().map(|epoch| epoch[at].ln()).collect();
@@ -315,7 +312,7 @@ fn no_keep_alive(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading>
     if scene.record.plan.connects_anew(scene.plan) {
         return None;
     }
-    let contender = scene.index_of(&result.contender)?;
+    let contender = scene.record.plan.index_of(&result.contender)?;
     let parts = scene.parts(contender).into_iter();
     let (closed, completions) =
         parts.fold((0, 0), |(closed, all), part| (closed + part.closed_by_server, all + part.completions));
