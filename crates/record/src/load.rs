@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{EncodedHistogram, Finding, Outcomes, Quantiles, Severity};
+use crate::{EncodedHistogram, Finding, Outcomes, QUANTILES, Quantiles, Severity, beyond};
 
 /// The schema of [`LoadRecord`]. Keys do not change within this number.
 pub const LOAD_SCHEMA: &str = "deadheat.load/1";
@@ -223,13 +223,12 @@ impl LoadTimes {
     /// The table of a histogram of nanoseconds.
     pub fn of(histogram: &Histogram<u64>) -> Self {
         let Quantiles { min, mean, p99_9, p99_99, max, .. } = Quantiles::of(histogram);
-        let beyond = |q: f64| histogram.len() as f64 * (1.0 - q);
-        // The small allowance is for 1 - 0.99, which is not exactly 0.01.
-        let at = |q: f64| (beyond(q) >= 1.0 - 1e-6).then(|| histogram.value_at_quantile(q));
+        let count = histogram.len() as f64;
+        let at = |q: f64| (beyond(count, q) >= 1.0).then(|| histogram.value_at_quantile(q));
         // A percentile is the upper end of a step of the histogram. If the shortest time is 0, values in the first step are reported as 0.
         let first = if histogram.min() == 0 { histogram.highest_equivalent(0) } else { 0 };
         let read = |value: Option<u64>| value.map(|value| if value <= first { 0 } else { value });
-        let [p50, p75, p90, p95, p99] = [0.5, 0.75, 0.9, 0.95, 0.99].map(|q| read(at(q)));
+        let [p50, p75, p90, p95, p99, ..] = QUANTILES.map(|(_, q)| read(at(q)));
         let (p99_9, p99_99) = (read(p99_9), read(p99_99));
         Self { min, mean, p50, p75, p90, p95, p99, p99_9, p99_99, max }
     }
