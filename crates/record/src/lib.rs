@@ -72,7 +72,9 @@ pub use plan::{
 pub use profile::{Function, ProfilePass, ProfileUsage, Stacks, Why};
 pub use readings::{Handicap, HostReading, NetworkReading, Throttling};
 pub use request_log::{LogContents, LogFormat, LogReading, RequestLog};
-pub use request_values::{Capture, Rows, ValueError, ValuePlace, ValuesFile, fill, placeholders};
+pub use request_values::{
+    Capture, Rows, ValueError, ValuePlace, ValuesFile, fill, is_unreserved, percent_encoded, placeholders,
+};
 pub use scenario::{Axis, Rung, Slices, SweepPoint};
 pub use verdict::VerdictWord;
 

@@ -134,7 +134,9 @@ pub fn fill<'v>(
         let Some(value) = value(name) else { continue };
         filled.push_str(&text[done..span.start]);
         match place {
-            ValuePlace::Target | ValuePlace::Form => percent_encode(value, &mut filled),
+            ValuePlace::Target | ValuePlace::Form => {
+                filled.push_str(&percent_encoded(value.as_bytes(), is_unreserved));
+            }
             ValuePlace::Header if value.chars().any(|one| one.is_control() && one != '\t') => {
                 return Err(ValueError::Header(name.into()));
             }
@@ -151,15 +153,18 @@ pub fn fill<'v>(
     Ok(filled)
 }
 
-/// Encodes all bytes but those that never need it (RFC 3986, section 2.3).
-fn percent_encode(value: &str, out: &mut String) {
-    for byte in value.bytes() {
-        match byte {
-            b'-' | b'.' | b'_' | b'~' => out.push(byte.into()),
-            _ if byte.is_ascii_alphanumeric() => out.push(byte.into()),
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
+/// The bytes as text, where `%` and two hexadecimal digits stand for each byte that is not plain. `is_plain` accepts ASCII only.
+pub fn percent_encoded(bytes: &[u8], is_plain: impl Fn(u8) -> bool) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        if is_plain(byte) { text.push(byte.into()) } else { text.push_str(&format!("%{byte:02X}")) }
     }
+    text
+}
+
+/// Whether a byte never needs to be encoded in a URL (RFC 3986, section 2.3).
+pub fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
 /// Whether the JSON text that follows `before` is within quotes.

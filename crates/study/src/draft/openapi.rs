@@ -2,6 +2,7 @@
 //!
 //! Owns: which operations can be requested, and with which values of their parameters. Must not know: whether a service answers them.
 
+use deadheat_record::{is_unreserved, percent_encoded};
 use serde_json::Value;
 
 use super::{DraftRequest, Found, LeftOut};
@@ -258,17 +259,12 @@ fn texts(value: &Value) -> Option<Vec<String>> {
 
 /// Percent-encodes everything but letters, digits and `-._~`.
 fn encoded(text: &str) -> String {
-    percent(text, |byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
+    percent_encoded(text.as_bytes(), is_unreserved)
 }
 
 /// Percent-encodes what can never be in a path.
 fn sendable(path: &str) -> String {
-    percent(path, |byte| (0x21..0x7f).contains(&byte) && !b"#?\"<>".contains(&byte))
-}
-
-fn percent(text: &str, is_plain: impl Fn(u8) -> bool) -> String {
-    let each = |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    text.bytes().map(each).collect()
+    percent_encoded(path.as_bytes(), |byte| (0x21..0x7f).contains(&byte) && !b"#?\"<>".contains(&byte))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use deadheat_record::LogReading;
+use deadheat_record::{LogReading, percent_encoded};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -190,14 +190,6 @@ fn body(request: &HarRequest) -> Result<Vec<u8>, Box<Line>> {
 
 /// Encodes what cannot be in a form, and keeps what is already encoded.
 fn form(text: &str) -> String {
-    let mut sent = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b' ' => sent.push('+'),
-            b'&' | b'=' | b'#' => sent.push_str(&format!("%{byte:02X}")),
-            b'!'..=b'~' => sent.push(byte.into()),
-            _ => sent.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    sent
+    let is_plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic() && !b"&=#".contains(&byte);
+    percent_encoded(text.as_bytes(), is_plain).replace(' ', "+")
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use deadheat_record::percent_encoded;
+
 use super::{Entry, Line, Reason};
 
 /// Replaces the escapes of nginx (`\x22`) and Apache (`\"`, `\n`, `\x09`) by the bytes that they stand for. Keeps a backslash that begins no
@@ -104,12 +106,6 @@ pub(super) fn path(target: &[u8]) -> Option<(String, Option<String>)> {
         None | Some(b'?') if host.is_some() => "/",
         _ => return None,
     };
-    let mut sent = slash.to_owned();
-    for &byte in target {
-        match byte {
-            b'!'..=b'~' => sent.push(byte.into()),
-            _ => sent.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    Some((sent, host))
+    let sent = percent_encoded(target, |byte| byte.is_ascii_graphic());
+    Some((slash.to_owned() + &sent, host))
 }
