@@ -68,31 +68,20 @@ fn toned(text: &str, word: &str, tone: Tone, style: &Style) -> Vec<String> {
     lines
 }
 
-fn column(title: &str, keep: Option<u8>, left: bool, cells: Vec<Cell>) -> Column {
-    Column { group: "", title: title.into(), left, keep, cells }
-}
-
-fn texts<T>(all: &[T], text: impl Fn(&T) -> String) -> Vec<Cell> {
-    all.iter().map(|one| Cell { text: text(one), tone: Tone::Plain }).collect()
-}
-
 fn check_columns(checks: &[PublishedCheck]) -> Vec<Column> {
     let outcome = |one: &PublishedCheck| Cell {
         text: outcome_word(one.outcome).into(),
         tone: outcome_tone(one.outcome),
     };
     vec![
-        column("run", Some(5), true, texts(checks, |one| plain(one.row.as_deref().unwrap_or_default()))),
-        column(
-            "contender",
-            None,
-            true,
-            texts(checks, |one| plain(one.contender.as_deref().unwrap_or_default())),
-        ),
-        column("check", None, true, texts(checks, |one| check_word(one.kind).into())),
-        column("found", Some(9), false, texts(checks, found)),
-        column("stated", Some(8), false, texts(checks, expected)),
-        column("outcome", None, true, checks.iter().map(outcome).collect()),
+        Column::of(checks, "run", Some(5), true, |one| plain(one.row.as_deref().unwrap_or_default())),
+        Column::of(checks, "contender", None, true, |one| {
+            plain(one.contender.as_deref().unwrap_or_default())
+        }),
+        Column::of(checks, "check", None, true, |one| check_word(one.kind)),
+        Column::of(checks, "found", Some(9), false, found),
+        Column::of(checks, "stated", Some(8), false, expected),
+        Column::of(checks, "outcome", None, true, outcome),
     ]
 }
 
@@ -158,11 +147,11 @@ fn here_columns(all: &[&ClaimHere]) -> Vec<Column> {
         }
     };
     vec![
-        column("metric", None, true, texts(all, |one| plain(&one.metric))),
-        column("ratio", None, true, texts(all, who)),
-        column("scenario", Some(4), true, texts(all, |one| scenarios(one, &plain))),
-        column("published", None, false, texts(all, |one| published(one))),
-        column("here", None, false, texts(all, |one| here_interval(one))),
-        column("verdict", None, true, all.iter().map(verdict).collect()),
+        Column::of(all, "metric", None, true, |one| plain(&one.metric)),
+        Column::of(all, "ratio", None, true, who),
+        Column::of(all, "scenario", Some(4), true, |one| scenarios(one, &plain)),
+        Column::of(all, "published", None, false, |one| published(one)),
+        Column::of(all, "here", None, false, |one| here_interval(one)),
+        Column::of(all, "verdict", None, true, verdict),
     ]
 }

@@ -6,7 +6,7 @@ use deadheat_analysis::CollectorResult;
 use deadheat_analysis::number::{three_digits, time_ns, whole};
 
 use super::paragraph::indented;
-use super::table::{self, Cell, Column};
+use super::table::{self, Column};
 use crate::style::{Style, Tone};
 use crate::text::plain;
 
@@ -15,26 +15,16 @@ pub(super) fn lines(collectors: &[(String, &CollectorResult)], axis: &str, style
     let about = "pauses of garbage collectors, from a separate diagnostic pass with their logging on; all other figures were measured without it";
     let mut lines = vec![String::new()];
     lines.extend(indented(about, 2, Tone::Quiet, style));
-    let column = |title: &str, keep: Option<u8>, cell: &dyn Fn(&str, &CollectorResult) -> String| Column {
-        group: "",
-        title: title.into(),
-        left: matches!(title, "contender" | "collector"),
-        keep,
-        cells: collectors
-            .iter()
-            .map(|(value, one)| Cell { text: style.spell(&cell(value, one)), tone: Tone::Plain })
-            .collect(),
-    };
-    let values = (!axis.is_empty()).then(|| column(axis, None, &|value, _| value.into()));
+    let values = (!axis.is_empty()).then(|| Column::of(collectors, axis, None, false, |(value, _)| value));
     let name = usize::from(values.is_some());
     let mut columns: Vec<Column> = values.into_iter().collect();
     columns.extend([
-        column("contender", None, &|_, one| plain(&one.contender)),
-        column("collector", Some(4), &|_, one| one.kind.word().into()),
-        column("pauses", Some(3), &|_, one| whole(one.pauses)),
-        column("pauses/s", None, &|_, one| three_digits(one.pauses_per_s)),
-        column("paused/s", None, &|_, one| time_ns(one.paused_ns_per_s)),
-        column("longest", None, &|_, one| time_ns(one.longest_ns as f64)),
+        Column::of(collectors, "contender", None, true, |(_, one)| plain(&one.contender)),
+        Column::of(collectors, "collector", Some(4), true, |(_, one)| one.kind.word()),
+        Column::of(collectors, "pauses", Some(3), false, |(_, one)| whole(one.pauses)),
+        Column::of(collectors, "pauses/s", None, false, |(_, one)| three_digits(one.pauses_per_s)),
+        Column::of(collectors, "paused/s", None, false, |(_, one)| time_ns(one.paused_ns_per_s)),
+        Column::of(collectors, "longest", None, false, |(_, one)| time_ns(one.longest_ns as f64)),
     ]);
     lines.extend(table::lines(columns, name, 2, style));
     lines

@@ -8,7 +8,7 @@ use deadheat_analysis::{ConditionPlace, ConditionResult};
 
 use super::findings::lines as finding_lines;
 use super::paragraph::indented;
-use super::scenario::verdict;
+use super::scenario::verdict_cell;
 use super::table::{self, Cell, Column};
 use crate::comparison::{label, quotient, sentence, shape, value};
 use crate::style::{Style, Tone};
@@ -76,16 +76,9 @@ fn scenario_lines(document: &CompareDocument, scenario: &ComparedScenario, style
 }
 
 fn columns(document: &CompareDocument, scenario: &ComparedScenario, style: &Style) -> Vec<Column> {
-    let column = |title: &str, keep: Option<u8>, left: bool, cell: &dyn Fn(usize, &Change) -> Cell| Column {
-        group: "",
-        title: title.into(),
-        left,
-        keep,
-        cells: scenario.changes.iter().enumerate().map(|(at, one)| cell(at, one)).collect(),
-    };
-    let said = |text: String| Cell { text: style.spell(&text), tone: Tone::Plain };
+    let changes = &scenario.changes;
     // Show a name once for all its metrics.
-    let first = |at: usize, one: &Change| at == 0 || scenario.changes[at - 1].contender != one.contender;
+    let first = |at: usize, one: &Change| at == 0 || changes[at - 1].contender != one.contender;
     let versions = |one: &Change| match (&one.old_version, &one.new_version) {
         (Some(old), Some(new)) if old != new => format!("{} -> {}", plain(old), plain(new)),
         (_, Some(new)) => plain(new),
@@ -96,20 +89,16 @@ fn columns(document: &CompareDocument, scenario: &ComparedScenario, style: &Styl
         |one| format!("new/old by {}", shorten_end(&plain(one), 14, &style.spell("…"))),
     );
     vec![
-        column("contender", None, true, &|at, one| Cell {
-            text: if first(at, one) { plain(&one.contender) } else { String::new() },
-            tone: Tone::Plain,
+        Column::of(changes.iter().enumerate(), "contender", None, true, |(at, one)| {
+            if first(at, one) { plain(&one.contender) } else { String::new() }
         }),
-        column("metric", None, true, &|_, one| said(label(one.metric, &scenario.shape))),
-        column("old", Some(8), false, &|_, one| said(value(one.metric, one.old))),
-        column("new", Some(9), false, &|_, one| said(value(one.metric, one.new))),
-        column(&quotients, None, true, &|_, one| said(quotient(one))),
-        column("verdict", None, true, &|_, one| {
-            let (text, tone) = verdict(one.verdict);
-            Cell { text: text.into(), tone: if one.negligible { Tone::Plain } else { tone } }
-        }),
-        column("epochs", Some(3), true, &|_, one| said(format!("{}, {}", one.old_epochs, one.new_epochs))),
-        column("version", Some(1), true, &|at, one| Cell {
+        Column::of(changes, "metric", None, true, |one| label(one.metric, &scenario.shape)),
+        Column::of(changes, "old", Some(8), false, |one| value(one.metric, one.old)),
+        Column::of(changes, "new", Some(9), false, |one| value(one.metric, one.new)),
+        Column::of(changes, quotients, None, true, quotient),
+        Column::of(changes, "verdict", None, true, |one| verdict_cell(one.verdict, one.negligible)),
+        Column::of(changes, "epochs", Some(3), true, |one| format!("{}, {}", one.old_epochs, one.new_epochs)),
+        Column::of(changes.iter().enumerate(), "version", Some(1), true, |(at, one)| Cell {
             text: if first(at, one) { versions(one) } else { String::new() },
             tone: Tone::Quiet,
         }),

@@ -6,7 +6,7 @@ use deadheat_analysis::number::{percent, three_digits, time_ns};
 use deadheat_analysis::{EdgeCache, EdgeUser};
 
 use super::paragraph::indented;
-use super::table::{self, Cell, Column};
+use super::table::{self, Column};
 use crate::style::{Style, Tone};
 use crate::text::plain;
 
@@ -30,22 +30,13 @@ pub(super) fn lines(cache: &EdgeCache, baseline: Option<&str>, closed: bool, sty
     let mut lines = vec![String::new()];
     lines.extend(indented(&behind(cache, closed), 2, Tone::Quiet, style));
     let base = cache.users.iter().find(|one| Some(one.contender.as_str()) == baseline);
-    let column =
-        |group: &'static str, title: &str, keep: Option<u8>, cell: &dyn Fn(&EdgeUser) -> String| Column {
-            group,
-            title: title.into(),
-            left: title == "contender",
-            keep,
-            cells: cache
-                .users
-                .iter()
-                .map(|one| Cell { text: style.spell(&cell(one)), tone: Tone::Plain })
-                .collect(),
-        };
+    let column = |group: &'static str, title: &str, keep: Option<u8>, cell: &dyn Fn(&EdgeUser) -> String| {
+        Column { group, ..Column::of(&cache.users, title, keep, false, cell) }
+    };
     let time = |ns: u64| time_ns(ns as f64);
     let over = |one: u64, other: Option<u64>| other.and_then(|other| over(one, other)).unwrap_or_default();
     let columns = vec![
-        column("", "contender", None, &|one| plain(&one.contender)),
+        Column::of(&cache.users, "contender", None, true, |one| plain(&one.contender)),
         column("user", "p50", Some(7), &|one| time(one.p50_ns)),
         column("user", "p95", None, &|one| time(one.p95_ns)),
         column("user", "p99", None, &|one| time(one.p99_ns)),

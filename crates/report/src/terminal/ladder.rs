@@ -6,7 +6,7 @@ use deadheat_analysis::number::time_ns;
 use deadheat_analysis::{Climb, LadderResult, LadderStep};
 
 use super::paragraph::indented;
-use super::table::{self, Cell, Column};
+use super::table::{self, Column};
 use crate::style::{Style, Tone};
 use crate::text::plain;
 
@@ -22,20 +22,15 @@ pub(super) fn lines(ladder: &LadderResult, style: &Style) -> Vec<String> {
         .iter()
         .flat_map(|climb| climb.steps.iter().enumerate().map(move |(at, step)| (climb, at, step)))
         .collect();
-    let column = |title: &str, left: bool, cell: &dyn Fn(&(&Climb, usize, &LadderStep)) -> String| Column {
-        group: "",
-        title: title.into(),
-        left,
-        keep: None,
-        cells: rows.iter().map(|row| Cell { text: style.spell(&cell(row)), tone: Tone::Plain }).collect(),
-    };
     let columns = vec![
-        column("contender", true, &|(climb, at, _)| {
+        Column::of(&rows, "contender", None, true, |(climb, at, _)| {
             if *at == 0 { plain(&climb.contender) } else { String::new() }
         }),
-        column("rung", true, &|(_, _, step)| crate::text::shorten_end(&plain(&step.scenario), 28, "…")),
-        column("per request", false, &|(_, _, step)| time_ns(step.time_us * 1e3)),
-        column("adds", false, &|(_, _, step)| {
+        Column::of(&rows, "rung", None, true, |(_, _, step)| {
+            crate::text::shorten_end(&plain(&step.scenario), 28, "…")
+        }),
+        Column::of(&rows, "per request", None, false, |(_, _, step)| time_ns(step.time_us * 1e3)),
+        Column::of(&rows, "adds", None, false, |(_, _, step)| {
             if step.faster { "0, is faster".into() } else { time_ns(step.added_us * 1e3) }
         }),
     ];

@@ -3,10 +3,10 @@
 //! Owns: its columns. Must not know: how the gains were found.
 
 use deadheat_analysis::number::{percent, time_ns};
-use deadheat_analysis::{FunctionGain, Gains, ScenarioResult};
+use deadheat_analysis::{Gains, ScenarioResult};
 
 use super::paragraph::indented;
-use super::table::{self, Cell, Column};
+use super::table::{self, Column};
 use crate::profile;
 use crate::style::{Style, Tone};
 use crate::text::{plain, shorten_end};
@@ -34,53 +34,36 @@ pub(super) fn lines(scenario: &ScenarioResult, style: &Style) -> Vec<String> {
         lines.extend(indented(&headline, 2, Tone::Plain, style));
         if !one.functions.is_empty() {
             lines.extend(indented(profile::COUNTED, 2, Tone::Quiet, style));
-            lines.extend(table::lines(functions(one, style), 0, 2, style));
+            lines.extend(table::lines(functions(one), 0, 2, style));
         }
     }
     lines.push(String::new());
-    lines.extend(table::lines(counts(scenario, style), 0, 2, style));
+    lines.extend(table::lines(counts(scenario), 0, 2, style));
     lines
 }
 
-fn functions(gains: &Gains, style: &Style) -> Vec<Column> {
-    let column = |title: &str, keep: Option<u8>, cell: &dyn Fn(&FunctionGain) -> String| Column {
-        group: "",
-        title: plain(title),
-        left: matches!(title, "function" | "place" | "most of it"),
-        keep,
-        cells: gains
-            .functions
-            .iter()
-            .map(|one| Cell { text: style.spell(&cell(one)), tone: Tone::Plain })
-            .collect(),
-    };
+fn functions(gains: &Gains) -> Vec<Column> {
+    let all = &gains.functions;
+    let (contender, baseline) = (plain(&gains.contender), plain(&gains.baseline));
+    let share = format!("of {contender}");
     vec![
-        column("function", None, &|one| plain(&one.function)),
-        column("place", Some(5), &|one| plain(&profile::place(one.file.as_deref(), one.line))),
-        column(&gains.baseline, Some(2), &|one| time_ns(one.baseline_ns)),
-        column(&gains.contender, Some(2), &|one| time_ns(one.contender_ns)),
-        column("gained/request", None, &|one| time_ns(one.gained_ns)),
-        column(&format!("of {}", gains.contender), Some(3), &|one| percent(one.share)),
-        column("most of it", Some(4), &|one| shorten_end(&plain(&profile::called(one)), CALLED, "…")),
+        Column::of(all, "function", None, true, |one| plain(&one.function)),
+        Column::of(all, "place", Some(5), true, |one| plain(&profile::place(one.file.as_deref(), one.line))),
+        Column::of(all, baseline, Some(2), false, |one| time_ns(one.baseline_ns)),
+        Column::of(all, contender, Some(2), false, |one| time_ns(one.contender_ns)),
+        Column::of(all, "gained/request", None, false, |one| time_ns(one.gained_ns)),
+        Column::of(all, share, Some(3), false, |one| percent(one.share)),
+        Column::of(all, "most of it", Some(4), true, |one| {
+            shorten_end(&plain(&profile::called(one)), CALLED, "…")
+        }),
     ]
 }
 
-fn counts(scenario: &ScenarioResult, style: &Style) -> Vec<Column> {
+fn counts(scenario: &ScenarioResult) -> Vec<Column> {
     let rows = profile::counts(&scenario.profiles);
-    let cell = |text: &str| Cell { text: style.spell(text), tone: Tone::Plain };
-    let titles = Column {
-        group: "",
-        title: "per request".into(),
-        left: true,
-        keep: None,
-        cells: rows.iter().map(|(title, _)| cell(title)).collect(),
-    };
-    let values = scenario.profiles.iter().enumerate().map(|(at, one)| Column {
-        group: "",
-        title: plain(&one.contender),
-        left: false,
-        keep: None,
-        cells: rows.iter().map(|(_, values)| cell(&values[at].0)).collect(),
+    let titles = Column::of(&rows, "per request", None, true, |(title, _)| *title);
+    let values = scenario.profiles.iter().enumerate().map(|(at, one)| {
+        Column::of(&rows, plain(&one.contender), None, false, |(_, values)| values[at].0.as_str())
     });
     std::iter::once(titles).chain(values).collect()
 }

@@ -141,20 +141,8 @@ impl<'a> Sheet<'a> {
         Self { report, scenario, ranking, rows: rows(report, scenario, ranking), style }
     }
 
-    fn column(&self, title: &str, keep: Option<u8>, left: bool, cell: &dyn Fn(&Row<'_>) -> Cell) -> Column {
-        let cells = self.rows.iter().map(cell).collect();
-        Column { group: "", title: self.style.spell(title), left, keep, cells }
-    }
-
-    fn text(&self, text: Option<String>) -> Cell {
-        Cell { text: self.style.spell(&text.unwrap_or_default()), tone: Tone::Plain }
-    }
-
     fn who(&self) -> Column {
-        self.column("contender", None, true, &|row| Cell {
-            text: plain(&row.result.contender),
-            tone: Tone::Plain,
-        })
+        Column::of(&self.rows, "contender", None, true, |row| plain(&row.result.contender))
     }
 
     /// The columns for the contender, the compared figure and the comparison.
@@ -163,13 +151,13 @@ impl<'a> Sheet<'a> {
             format!("vs {}", crate::text::shorten_end(&plain(name), 18, &self.style.spell("…")))
         });
         let metric = self.ranking.metric;
-        let figure = |row: &Row<'_>| self.text(value(row.result, metric));
+        let figure = |row: &Row<'_>| value(row.result, metric).unwrap_or_default();
         let mut all = vec![
             self.who(),
-            self.column("rank", Some(9), true, &|row| self.rank(row)),
-            self.column(metric.row().column, None, false, &figure),
-            self.column(&versus, None, true, &|row| versus_cell(row)),
-            self.column("verdict", None, true, &|row| verdict_cell(row.comparison)),
+            Column::of(&self.rows, "rank", Some(9), true, |row| self.rank(row)),
+            Column::of(&self.rows, metric.row().column, None, false, figure),
+            Column::of(&self.rows, versus, None, true, versus_cell),
+            Column::of(&self.rows, "verdict", None, true, |row| verdict_of(row.comparison)),
         ];
         if self.style.width >= DRAWN_FROM {
             all.push(self.drawn());
@@ -183,9 +171,11 @@ impl<'a> Sheet<'a> {
         let told = told.filter(|one| one.metric.is_none_or(|metric| !shown.contains(&metric)));
         let column = |one: FigureColumn| Column {
             group: one.group,
-            ..self.column(one.title, Some(one.keep), false, &|row| self.text(one.of(row.result)))
+            ..Column::of(&self.rows, one.title, Some(one.keep), false, |row| {
+                one.of(row.result).unwrap_or_default()
+            })
         };
-        let version = self.column("version", Some(1), true, &|row| {
+        let version = Column::of(&self.rows, "version", Some(1), true, |row| {
             let mark = self.style.spell("…");
             let version = row.version.map(|version| crate::text::shorten_end(&plain(version), 24, &mark));
             Cell { text: version.unwrap_or_default(), tone: Tone::Quiet }
@@ -194,9 +184,8 @@ impl<'a> Sheet<'a> {
     }
 
     /// The letter of a contender. Letters help only with three contenders or more; with two, the verdict is enough.
-    fn rank(&self, row: &Row<'_>) -> Cell {
-        let text = if self.ranking.contenders.len() > 2 { row.letters.to_owned() } else { String::new() };
-        Cell { text, tone: Tone::Plain }
+    fn rank<'r>(&self, row: &Row<'r>) -> &'r str {
+        if self.ranking.contenders.len() > 2 { row.letters } else { "" }
     }
 
     /// The intervals, drawn around 1 on one scale.
@@ -208,12 +197,10 @@ impl<'a> Sheet<'a> {
         let cell = |row: &Row<'_>| {
             let (low, value, high) =
                 row.comparison.map_or((None, None, None), |one| (one.low, one.ratio, one.high));
-            Cell { text: bar(&scale, low, value, high, self.style), tone: verdict_cell(row.comparison).tone }
+            Cell { text: bar(&scale, low, value, high, self.style), tone: verdict_of(row.comparison).tone }
         };
         let any = self.scenario.comparisons.iter().any(|one| one.metric == self.ranking.metric);
-        let cells = self.rows.iter().map(cell).collect();
-        let title = format!("{:^width$}", "1");
-        Column { group: "", title, left: true, keep: Some(if any { 5 } else { 0 }), cells }
+        Column::of(&self.rows, format!("{:^width$}", "1"), Some(if any { 5 } else { 0 }), true, cell)
     }
 }
 
@@ -264,10 +251,14 @@ pub(crate) fn quotient(one: &Comparison) -> Option<String> {
     Some(if one.low.is_none() { shown } else { format!("{shown} ({})", interval(one.low, one.high)) })
 }
 
-pub(super) fn verdict_cell(comparison: Option<&Comparison>) -> Cell {
-    let Some(one) = comparison else { return Cell::default() };
-    let (text, tone) = verdict(one.verdict);
-    Cell { text: text.into(), tone: if one.negligible { Tone::Plain } else { tone } }
+pub(super) fn verdict_of(comparison: Option<&Comparison>) -> Cell {
+    comparison.map_or_else(Cell::default, |one| verdict_cell(one.verdict, one.negligible))
+}
+
+/// A verdict in its tone. A negligible difference has none.
+pub(super) fn verdict_cell(of: VerdictWord, negligible: bool) -> Cell {
+    let (text, tone) = verdict(of);
+    Cell { text: text.into(), tone: if negligible { Tone::Plain } else { tone } }
 }
 
 /// A verdict's word and its tone.

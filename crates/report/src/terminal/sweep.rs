@@ -6,8 +6,8 @@ use deadheat_analysis::{Comparison, ContenderResult, Figure, Ranking, Report, Sc
 use deadheat_record::Metric;
 
 use super::paragraph::indented;
-use super::scenario::{lasted, verdict_cell, versus};
-use super::table::{self, Cell, Column};
+use super::scenario::{lasted, verdict_of, versus};
+use super::table::{self, Column};
 use super::{collector, findings};
 use crate::style::{Style, Tone};
 use crate::sweep::{self, Point};
@@ -91,31 +91,33 @@ fn columns(
             rows.push(Row { value, point, ranking, result, baseline });
         }
     }
-    let column = |title: &str, keep: Option<u8>, left: bool, cell: &dyn Fn(&Row<'_>) -> Cell| Column {
-        group: "",
-        title: style.spell(title),
-        left,
-        keep,
-        cells: rows.iter().map(cell).collect(),
-    };
-    let text = |text: String| Cell { text: style.spell(&text), tone: Tone::Plain };
     let baseline = points.first().and_then(|(_, point)| report.baseline(&point.name)).unwrap_or_default();
     let against = format!("vs {}", crate::text::shorten_end(&plain(baseline), 18, &style.spell("…")));
     let many = rows.iter().any(|row| row.ranking.contenders.len() > 2);
     vec![
-        column(sweep.axis.title(), None, false, &|row| text(row.value.clone())),
-        column("contender", None, true, &|row| text(plain(row.name()))),
-        column("rank", Some(6), true, &|row| {
-            text(if many { row.ranking.letters(row.name()).to_owned() } else { String::new() })
+        Column::of(&rows, sweep.axis.title(), None, false, |row| row.value.as_str()),
+        Column::of(&rows, "contender", None, true, |row| plain(row.name())),
+        Column::of(
+            &rows,
+            "rank",
+            Some(6),
+            true,
+            |row| {
+                if many { row.ranking.letters(row.name()) } else { "" }
+            },
+        ),
+        Column::of(&rows, metric.row().column, None, false, |row| {
+            row.figure().map(sweep::figure).unwrap_or_default()
         }),
-        column(metric.row().column, None, false, &|row| {
-            text(row.figure().map(sweep::figure).unwrap_or_default())
+        Column::of(&rows, "95 %", Some(7), false, |row| {
+            row.figure().and_then(sweep::within).unwrap_or_default()
         }),
-        column("95 %", Some(7), false, &|row| text(row.figure().and_then(sweep::within).unwrap_or_default())),
-        column(&against, Some(9), true, &|row| versus(row.comparison(), row.baseline == Some(row.name()))),
-        column("verdict", None, true, &|row| verdict_cell(row.comparison())),
-        column("epochs", Some(3), true, &|row| {
-            text(if row.value.is_empty() { String::new() } else { lasted(report, row.point) })
+        Column::of(&rows, against, Some(9), true, |row| {
+            versus(row.comparison(), row.baseline == Some(row.name()))
+        }),
+        Column::of(&rows, "verdict", None, true, |row| verdict_of(row.comparison())),
+        Column::of(&rows, "epochs", Some(3), true, |row| {
+            if row.value.is_empty() { String::new() } else { lasted(report, row.point) }
         }),
     ]
 }

@@ -1,6 +1,6 @@
 //! Fits columns into a width: drops the least important ones and shortens names, and never wraps.
 //!
-//! Owns: which columns are dropped. Must not know: their content.
+//! Owns: which columns are dropped, and that every text is in the characters that may be used. Must not know: their content.
 
 use crate::style::{Style, Tone};
 use crate::text::{columns, left, right, shorten_end};
@@ -23,6 +23,13 @@ pub(super) struct Cell {
     pub(super) tone: Tone,
 }
 
+impl<T: Into<String>> From<T> for Cell {
+    /// A cell without a tone.
+    fn from(text: T) -> Self {
+        Self { text: text.into(), tone: Tone::Plain }
+    }
+}
+
 /// One column.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
@@ -37,6 +44,24 @@ pub(super) struct Column {
 }
 
 impl Column {
+    /// A column without a group: a cell for each row.
+    pub(super) fn of<R, C: Into<Cell>>(
+        rows: impl IntoIterator<Item = R>,
+        title: impl Into<String>,
+        keep: Option<u8>,
+        left: bool,
+        cell: impl Fn(R) -> C,
+    ) -> Self {
+        let cells = rows.into_iter().map(|row| cell(row).into()).collect();
+        Self { group: "", title: title.into(), left, keep, cells }
+    }
+
+    /// Writes all its texts in the characters that may be used.
+    fn spell(&mut self, style: &Style) {
+        self.title = style.spell(&self.title);
+        self.cells.iter_mut().for_each(|cell| cell.text = style.spell(&cell.text));
+    }
+
     fn width(&self) -> usize {
         self.cells.iter().map(|cell| columns(&cell.text)).fold(columns(&self.title), usize::max)
     }
@@ -53,6 +78,7 @@ impl Column {
 
 /// The table in lines, indented by `indent`. The column with index `name` is shortened if needed, and never dropped.
 pub(super) fn lines(mut table: Vec<Column>, name: usize, indent: usize, style: &Style) -> Vec<String> {
+    table.iter_mut().for_each(|column| column.spell(style));
     let natural = table[name].width().min(NAME_MOST);
     let others = |table: &[Column], name: usize| {
         indent + total(table) - table[name].width() // what the table takes without the names
