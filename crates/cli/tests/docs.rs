@@ -421,12 +421,9 @@ fn what_the_programs_tables_make_is_current() {
 
 #[test]
 fn every_verdict_and_every_section_of_the_page_is_told() {
-    use deadheat_stats::Verdict;
     let reading = page("docs/src/reading-a-report.md");
     let rows = reading.rows();
-    for verdict in
-        [Verdict::Faster, Verdict::Slower, Verdict::Equivalent, Verdict::Inconclusive, Verdict::Invalid]
-    {
+    for verdict in deadheat_record::VerdictWord::ALL.map(deadheat_record::VerdictWord::word) {
         assert!(rows.iter().any(|row| row[0] == format!("**{verdict}**")), "{verdict}");
     }
     let section = Regex::new(r#"(?:section|figures)\("[a-z-]+", "([^"]+)""#).unwrap();

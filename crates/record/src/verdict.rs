@@ -18,3 +18,37 @@ pub enum VerdictWord {
     /// A gate failed.
     Invalid,
 }
+
+impl VerdictWord {
+    /// All verdicts.
+    pub const ALL: [Self; 5] =
+        [Self::Faster, Self::Slower, Self::Equivalent, Self::Inconclusive, Self::Invalid];
+
+    /// The word that records and documents use.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Equivalent => "equivalent",
+            Self::Inconclusive => "inconclusive",
+            Self::Invalid => "invalid",
+        }
+    }
+
+    /// Whether a difference was found: faster or slower.
+    pub fn tells_apart(self) -> bool {
+        matches!(self, Self::Faster | Self::Slower)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_what_records_contain() {
+        for one in VerdictWord::ALL {
+            assert_eq!(serde_json::to_value(one).unwrap(), one.word());
+        }
+    }
+}

@@ -6,7 +6,7 @@ use deadheat_analysis::number::{clock, interval, ratio, ratio_decimals, three_di
 use deadheat_record::VerdictWord;
 
 use crate::style::{Style, Tone};
-use crate::terminal::{Bar, bar};
+use crate::terminal::{Bar, bar, verdict_tone};
 use crate::text::{columns, left, plain, right, shorten_end};
 
 /// Minimum width at which the interval is also drawn.
@@ -69,7 +69,7 @@ pub fn lines(state: &LiveState, style: &Style) -> Vec<String> {
     let name = width(0).min(style.width.saturating_sub(others).max(6));
     let mut lines = vec![style.paint(Tone::Strong, &shorten_end(&heading(state), style.width, &mark))];
     for (row, texts) in state.rows.iter().zip(&shown) {
-        let tone = row.verdict.map_or(Tone::Plain, |verdict| crate::terminal::verdict(verdict).1);
+        let tone = row.verdict.map_or(Tone::Plain, verdict_tone);
         let figure = scale.map(|scale| {
             let figure = bar(&scale, row.low, row.ratio, row.high, style);
             format!("  {}", style.paint(tone, &figure))
@@ -126,7 +126,6 @@ fn texts(row: &LiveRow) -> [String; 4] {
         Some(value) => ratio(value, decimals),
         None => String::new(),
     };
-    let verdict =
-        row.verdict.map(|verdict| crate::terminal::verdict(verdict).0.to_owned()).unwrap_or_default();
+    let verdict = row.verdict.map_or("", VerdictWord::word).to_owned();
     [plain(&row.name), rate, compared, verdict]
 }

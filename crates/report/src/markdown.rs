@@ -14,7 +14,7 @@ use deadheat_record::{AuditRecord, Finding, Severity};
 
 use crate::audit;
 use crate::comparison::{code, text};
-use crate::terminal::{self, verdict};
+use crate::terminal;
 use crate::text::plain;
 
 pub use comment::{CI_FILES, ci};
@@ -102,7 +102,7 @@ fn said(one: &Comparison) -> String {
         (_, true) => ", provisional",
         _ => "",
     };
-    format!("{}{aside}", verdict(one.verdict).0)
+    format!("{}{aside}", one.verdict.word())
 }
 
 /// The published figures, with this machine's results for them.

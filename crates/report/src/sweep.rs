@@ -6,7 +6,6 @@ use deadheat_analysis::number::{percent, three_digits};
 use deadheat_analysis::{CollectorResult, Comparison, Figure, Fit, Report, ScenarioResult, SweepResult};
 use deadheat_record::{Axis, Experiment, Finding, Metric, VerdictWord};
 
-use crate::terminal::verdict;
 use deadheat_analysis::experiment::{sentence, without_connections};
 use deadheat_analysis::number::amount;
 
@@ -42,13 +41,6 @@ pub(crate) fn summaries(
             pairs.push(pair);
         }
     }
-    let verdicts = [
-        VerdictWord::Faster,
-        VerdictWord::Slower,
-        VerdictWord::Equivalent,
-        VerdictWord::Inconclusive,
-        VerdictWord::Invalid,
-    ];
     let said = |(baseline, contender): (&str, &str)| {
         let at = |wanted: &VerdictWord| {
             let has = |(value, point): &Point<'_>| {
@@ -56,9 +48,9 @@ pub(crate) fn summaries(
                 (one.verdict == *wanted).then(|| value.to_string())
             };
             let values: Vec<String> = points.iter().filter_map(has).collect();
-            (!values.is_empty()).then(|| format!("{} at {}", verdict(*wanted).0, values.join(", ")))
+            (!values.is_empty()).then(|| format!("{} at {}", wanted.word(), values.join(", ")))
         };
-        let parts: Vec<String> = verdicts.iter().filter_map(at).collect();
+        let parts: Vec<String> = VerdictWord::ALL.iter().filter_map(at).collect();
         format!("{contender} against {baseline}: {} {}", parts.join("; "), sweep.axis.title())
     };
     reach(report, sweep, points, metric).into_iter().chain(pairs.into_iter().map(said)).collect()

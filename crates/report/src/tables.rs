@@ -3,7 +3,7 @@
 //! Owns: the columns, and the escaping of text that a spreadsheet would interpret as a formula. Must not know: files.
 
 use deadheat_analysis::{CollectorResult, Comparison, ContenderResult, EpochFigures, Report};
-use deadheat_record::{ContenderEpoch, Epoch, VerdictWord};
+use deadheat_record::{ContenderEpoch, Epoch};
 
 use crate::ReportError;
 use crate::text::plain;
@@ -161,7 +161,7 @@ fn result(scenario: &str, one: &ContenderResult) -> Vec<String> {
 fn comparison(scenario: &str, one: &Comparison) -> Vec<String> {
     let mut row = vec![text(scenario), one.metric.word().into(), text(&one.baseline), text(&one.contender)];
     row.extend([one.ratio, one.low, one.high].map(number));
-    row.extend([one.alpha.to_string(), word(one.verdict).into()]);
+    row.extend([one.alpha.to_string(), one.verdict.word().into()]);
     row.extend([one.negligible.to_string(), one.provisional.to_string(), one.epochs.to_string()]);
     row.extend([one.sd_log_ratio, one.detectable_ratio].map(number));
     row
@@ -192,17 +192,6 @@ fn collector(scenario: &str, one: &CollectorResult) -> Vec<String> {
     row.extend([one.pauses_per_s, one.paused_ns_per_s].map(|value| value.to_string()));
     row.extend([one.longest_ns.to_string(), one.requests_per_s.to_string()]);
     row
-}
-
-/// The word of a verdict in documents.
-fn word(verdict: VerdictWord) -> &'static str {
-    match verdict {
-        VerdictWord::Faster => "faster",
-        VerdictWord::Slower => "slower",
-        VerdictWord::Equivalent => "equivalent",
-        VerdictWord::Inconclusive => "inconclusive",
-        VerdictWord::Invalid => "invalid",
-    }
 }
 
 fn number<T: ToString>(value: Option<T>) -> String {

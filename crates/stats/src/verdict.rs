@@ -3,8 +3,6 @@
 //! Owns the five verdicts and the rule that picks one from an interval, a margin and a direction. It must not know
 //! where the interval came from.
 
-use std::fmt;
-
 use crate::interval::LogInterval;
 
 /// The result for a contender against its baseline.
@@ -31,18 +29,6 @@ impl Verdict {
     /// Whether a race may stop on it: faster, slower or equivalent.
     pub fn is_decided(self) -> bool {
         self.tells_apart() || self == Self::Equivalent
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Faster => "faster",
-            Self::Slower => "slower",
-            Self::Equivalent => "equivalent",
-            Self::Inconclusive => "inconclusive",
-            Self::Invalid => "invalid",
-        })
     }
 }
 
@@ -115,9 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_lower_case_and_pad() {
-        assert_eq!(Verdict::Equivalent.to_string(), "equivalent");
-        assert_eq!(format!("{:>8}", Verdict::Faster), "  faster");
+    fn an_invalid_comparison_decides_nothing() {
         assert!(!Verdict::Invalid.is_decided());
     }
 }

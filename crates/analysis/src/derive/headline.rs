@@ -202,17 +202,17 @@ impl Table<'_> {
         let others: Vec<&&Comparison> =
             self.comparisons.iter().filter(|one| one.contender != best.contender).collect();
         let counted = [
-            (VerdictWord::Faster, "faster"),
-            (VerdictWord::Equivalent, "equivalent"),
-            (VerdictWord::Slower, "slower"),
-            (VerdictWord::Inconclusive, "inconclusive"),
-            (VerdictWord::Invalid, "invalid"),
+            VerdictWord::Faster,
+            VerdictWord::Equivalent,
+            VerdictWord::Slower,
+            VerdictWord::Inconclusive,
+            VerdictWord::Invalid,
         ];
         let counts: Vec<String> = counted
             .iter()
-            .map(|(verdict, name)| (others.iter().filter(|one| one.verdict == *verdict).count(), name))
+            .map(|verdict| (others.iter().filter(|one| one.verdict == *verdict).count(), verdict))
             .filter(|(count, _)| *count > 0)
-            .map(|(count, name)| format!("{count} {name}"))
+            .map(|(count, verdict)| format!("{count} {}", verdict.word()))
             .collect();
         format!("{}; of the other {}: {}", pair(best, self.wording), others.len(), counts.join(", "))
     }

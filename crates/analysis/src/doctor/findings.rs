@@ -2,9 +2,7 @@
 //!
 //! Owns the messages. Must not know how findings are shown.
 
-use deadheat_record::{
-    BusyProcess, CgroupKind, Clock, DoctorRecord, Finding, NoiseFloor, Severity, VerdictWord,
-};
+use deadheat_record::{BusyProcess, CgroupKind, Clock, DoctorRecord, Finding, NoiseFloor, Severity};
 use deadheat_stats::StoppingRules;
 
 use super::proof;
@@ -381,7 +379,7 @@ fn of_floor(record: &DoctorRecord, floor: &NoiseFloor) -> Vec<Finding> {
         (None, Some(epochs)) => findings.push(table::NOISE_FLOOR.warning(By::Doctor, said(&epochs, "3 %"))),
         (None, None) => {}
     }
-    if matches!(floor.verdict, VerdictWord::Faster | VerdictWord::Slower) {
+    if floor.verdict.tells_apart() {
         let ends = interval(floor.low, floor.high);
         let shown = floor.ratio.map_or_else(|| "?".into(), |value| ratio(value, 3));
         findings.push(table::FALSE_CLAIM.warning(

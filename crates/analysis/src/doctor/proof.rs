@@ -36,9 +36,8 @@ pub(super) fn count(proof: &mut Proof) {
         row.equivalent = said(VerdictWord::Equivalent);
         row.inconclusive = said(VerdictWord::Inconclusive);
         row.invalid = said(VerdictWord::Invalid);
-        let decided = |race: &&&ProofRace| {
-            matches!(race.verdict, VerdictWord::Faster | VerdictWord::Slower | VerdictWord::Equivalent)
-        };
+        let decided =
+            |race: &&&ProofRace| race.verdict.tells_apart() || race.verdict == VerdictWord::Equivalent;
         row.median_verdict_s = median(races.iter().filter(decided).map(|race| race.took_s));
         row.true_ratio = median(races.iter().filter_map(|race| race.cpu_ratio));
     }

@@ -2,7 +2,7 @@
 //!
 //! Owns which verdicts a finding makes invalid. Must not know how a comparison is shown.
 
-use deadheat_record::{Metric, Record, VerdictWord};
+use deadheat_record::{Metric, Record};
 use deadheat_stats::{EpochRatio, PairJudgement, Verdict, compact_letters};
 
 use crate::judge::{Judged, word};
@@ -60,7 +60,7 @@ pub(crate) fn letters(
         return vec![String::new(); n];
     }
     let place = |name: &str| results.iter().position(|result| result.contender == name);
-    let apart = |one: &&&Comparison| matches!(one.verdict, VerdictWord::Faster | VerdictWord::Slower);
+    let apart = |one: &&&Comparison| one.verdict.tells_apart();
     let told_apart: Vec<(usize, usize)> = comparisons
         .iter()
         .filter(apart)

@@ -10,7 +10,7 @@ use deadheat_analysis::compare::{Change, CompareDocument, ComparedKind, Compared
 use deadheat_analysis::number::percent;
 use deadheat_record::{Finding, Severity, VerdictWord};
 
-use super::words::{label, quotient, sentence, shape, value, verdict};
+use super::words::{label, quotient, sentence, shape, value};
 use crate::text::plain;
 
 /// The whole comparison.
@@ -90,9 +90,9 @@ fn table(document: &CompareDocument, scenario: &ComparedScenario) -> String {
             quotient(one),
             match one.verdict {
                 VerdictWord::Slower | VerdictWord::Invalid if !one.negligible => {
-                    format!("**{}**", verdict(one.verdict))
+                    format!("**{}**", one.verdict.word())
                 }
-                other => verdict(other).into(),
+                other => other.word().into(),
             },
         ];
         out += &format!("| {} |\n", row.join(" | "));

@@ -36,17 +36,6 @@ pub(crate) fn quotient(one: &Change) -> String {
     if one.low.is_none() { shown } else { format!("{shown} ({})", interval(one.low, one.high)) }
 }
 
-/// A verdict's word.
-pub(crate) fn verdict(word: VerdictWord) -> &'static str {
-    match word {
-        VerdictWord::Faster => "faster",
-        VerdictWord::Slower => "slower",
-        VerdictWord::Equivalent => "equivalent",
-        VerdictWord::Inconclusive => "inconclusive",
-        VerdictWord::Invalid => "invalid",
-    }
-}
-
 /// A title within a sentence: "Cold start" as "cold start", but "CPU time" as it is.
 fn in_a_sentence(title: &str) -> String {
     let is_word = title.chars().nth(1).is_some_and(char::is_lowercase);
@@ -87,13 +76,13 @@ pub(crate) fn sentence(
                 .map(|seen| format!("; a change of {} could have been detected", percent(seen - 1.0)));
             format!("can't tell whether {who} changed: {figures}{}", seen.unwrap_or_default())
         }
-        word => {
+        VerdictWord::Faster | VerdictWord::Slower => {
             let aside = if one.negligible {
                 format!(", a negligible difference (within {margin})")
             } else {
                 String::new()
             };
-            format!("{who} is {}: {figures}{aside}", verdict(word))
+            format!("{who} is {}: {figures}{aside}", one.verdict.word())
         }
     }
 }

@@ -10,7 +10,7 @@ use deadheat_record::{
 };
 
 use crate::style::{Style, Tone};
-use crate::terminal::{finding_lines, indented, verdict};
+use crate::terminal::{finding_lines, indented, verdict_tone};
 use crate::text::{left, plain, right};
 
 /// Columns of the labels at the left.
@@ -452,7 +452,6 @@ pub fn announcement(proof: &Proof) -> String {
 /// One line for a finished race of the proof.
 pub fn race_line(proof: &Proof, race: &ProofRace, done: usize, style: &Style) -> String {
     let name = proof.rows.get(race.row).map_or_else(String::new, |row| plain(&row.name));
-    let (word, tone) = verdict(race.verdict);
     let ends = || interval(race.low, race.high);
     let shown =
         race.ratio.map_or_else(|| "no ratio".into(), |value| format!("{} ({})", ratio(value, 3), ends()));
@@ -463,7 +462,7 @@ pub fn race_line(proof: &Proof, race: &ProofRace, done: usize, style: &Style) ->
         "{} {}  {}  {shown}  {} epochs, {}{codes}",
         right(&format!("{done}/{all}"), 2 * all.to_string().len() + 1),
         left(&name, NAME),
-        style.paint(tone, &left(word, 12)),
+        style.paint(verdict_tone(race.verdict), &left(race.verdict.word(), 12)),
         race.epochs,
         clock(race.took_s.round() as u64)
     )

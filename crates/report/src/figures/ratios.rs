@@ -70,7 +70,7 @@ impl<'r> Pairs<'r> {
                 "ratio {}, interval {}, {}, {} epochs",
                 value(one),
                 interval(one.low, one.high),
-                word(one.verdict).1,
+                one.verdict.word(),
                 one.epochs
             );
             // Cut off an interval that exceeds the axis at its edge.
@@ -194,20 +194,19 @@ fn value(one: &Comparison) -> String {
     one.ratio.map_or_else(String::new, |value| ratio(value, decimals))
 }
 
-/// A verdict's mark and word.
-fn word(verdict: VerdictWord) -> (&'static str, &'static str) {
+fn mark(verdict: VerdictWord) -> &'static str {
     match verdict {
-        VerdictWord::Faster => ("▲", "faster"),
-        VerdictWord::Slower => ("▼", "slower"),
-        VerdictWord::Equivalent => ("=", "equivalent"),
-        VerdictWord::Inconclusive => ("?", "inconclusive"),
-        VerdictWord::Invalid => ("✕", "invalid"),
+        VerdictWord::Faster => "▲",
+        VerdictWord::Slower => "▼",
+        VerdictWord::Equivalent => "=",
+        VerdictWord::Inconclusive => "?",
+        VerdictWord::Invalid => "✕",
     }
 }
 
 /// The verdict in words.
 fn said(one: &Comparison) -> String {
-    let (mark, word) = word(one.verdict);
+    let (mark, word) = (mark(one.verdict), one.verdict.word());
     let negligible = if one.negligible { ", negligible" } else { "" };
     let provisional = if one.provisional { ", provisional" } else { "" };
     format!("{mark} {word}{negligible}{provisional}")

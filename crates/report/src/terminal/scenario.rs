@@ -257,17 +257,16 @@ pub(super) fn verdict_of(comparison: Option<&Comparison>) -> Cell {
 
 /// A verdict in its tone. A negligible difference has none.
 pub(super) fn verdict_cell(of: VerdictWord, negligible: bool) -> Cell {
-    let (text, tone) = verdict(of);
-    Cell { text: text.into(), tone: if negligible { Tone::Plain } else { tone } }
+    Cell { text: of.word().into(), tone: if negligible { Tone::Plain } else { verdict_tone(of) } }
 }
 
-/// A verdict's word and its tone.
-pub(crate) fn verdict(verdict: VerdictWord) -> (&'static str, Tone) {
+/// The tone of a verdict's word.
+pub(crate) fn verdict_tone(verdict: VerdictWord) -> Tone {
     match verdict {
-        VerdictWord::Faster => ("faster", Tone::Good),
-        VerdictWord::Slower => ("slower", Tone::Bad),
-        VerdictWord::Equivalent => ("equivalent", Tone::Plain),
-        VerdictWord::Inconclusive => ("inconclusive", Tone::Caution),
-        VerdictWord::Invalid => ("invalid", Tone::Alarm),
+        VerdictWord::Faster => Tone::Good,
+        VerdictWord::Slower => Tone::Bad,
+        VerdictWord::Equivalent => Tone::Plain,
+        VerdictWord::Inconclusive => Tone::Caution,
+        VerdictWord::Invalid => Tone::Alarm,
     }
 }
