@@ -43,23 +43,11 @@ struct Shown<'a> {
     loads: BTreeMap<&'a str, String>,
 }
 
-/// The page of a race. It opens from disk and loads nothing from the network.
+/// The page of a race, with an audit of the same study if there is one. It opens from disk and loads nothing from the network.
 ///
 /// # Errors
 /// None in practice: every document can be written as JSON.
-pub fn html(report: &Report) -> Result<String, ReportError> {
-    page(report, None)
-}
-
-/// Like [`html`], with an audit of the same study.
-///
-/// # Errors
-/// The same as for [`html`].
-pub fn html_with_audit(report: &Report, audit: &AuditRecord) -> Result<String, ReportError> {
-    page(report, Some(audit))
-}
-
-fn page(report: &Report, audit: Option<&AuditRecord>) -> Result<String, ReportError> {
+pub fn html(report: &Report, audit: Option<&AuditRecord>) -> Result<String, ReportError> {
     let data = harmless(&Embedded { report, audit })?;
     let loads = report.record.plan.scenarios.iter().map(|one| (one.name.as_str(), of_scenario(one)));
     let figures = harmless(&Shown {

@@ -28,9 +28,9 @@ mod trackers;
 mod transport;
 
 pub use error::ReportError;
-pub use html::{html, html_with_audit};
+pub use html::html;
 pub use json::json;
-pub use markdown::{CI_FILES, ci, markdown, markdown_with_audit};
+pub use markdown::{CI_FILES, ci, markdown};
 pub use style::Style;
 pub use svg::svg;
 pub use tables::{FILES as CSV_FILES, csv};

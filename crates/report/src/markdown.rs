@@ -19,17 +19,8 @@ use crate::text::plain;
 
 pub use comment::{CI_FILES, ci};
 
-/// The whole race.
-pub fn markdown(report: &Report) -> String {
-    race(report, None)
-}
-
-/// Like [`markdown`], with an audit of the same study.
-pub fn markdown_with_audit(report: &Report, audit: &AuditRecord) -> String {
-    race(report, Some(audit))
-}
-
-fn race(report: &Report, audit: Option<&AuditRecord>) -> String {
+/// The whole race, with an audit of the same study if there is one.
+pub fn markdown(report: &Report, audit: Option<&AuditRecord>) -> String {
     let plan = &report.record.plan;
     let title = plan.title.as_ref().map_or_else(|| code(&report.study), |title| text(title));
     let mut out = format!("## deadheat: {title}\n");

@@ -51,7 +51,7 @@ fn figures(document: &Report) -> BTreeMap<String, String> {
 
 /// The rows of the table behind the first figure of a kind on the page.
 fn rows(document: &Report, kind: &str) -> Vec<Value> {
-    let page = html(document).unwrap();
+    let page = html(document, None).unwrap();
     let (_, rest) = page.split_once("id=\"figures\">").unwrap();
     let shown: Value = serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
     let of_kind = |one: &&Value| one["kind"] == kind;

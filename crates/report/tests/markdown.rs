@@ -75,7 +75,7 @@ fn fresh_starts_have_their_figures_and_no_others() {
     longest.filter(|part| part.contender == 1).max_by_key(|part| part.cold_start_ns).unwrap().cold_start_ns =
         60_000_000;
     let document = Report::of(&record).unwrap();
-    let text = markdown(&document);
+    let text = markdown(&document, None);
     assert!(
         text.contains("| contender | cold start | geometric mean | 95 % interval | starts | artefact |\n"),
         "{text}"
@@ -94,7 +94,7 @@ fn a_measure_keeps_its_number() {
     let mut record = single(&serialize(), Metric::Measure);
     record.epochs[1].rounds[0].dropped = Some("steal 9 %".into());
     let document = Report::of(&record).unwrap();
-    let text = markdown(&document);
+    let text = markdown(&document, None);
     let about = "serialize as each measures it itself, a fresh process each time; 5 epochs, 1 more left out";
     assert!(text.lines().any(|line| line == about), "{text}");
     assert!(text.contains("| contender | measured | 95 % interval |\n|---|--:|--:|\n"), "{text}");
@@ -113,7 +113,7 @@ fn a_measure_keeps_its_number() {
 #[test]
 fn epochs_that_do_not_count_are_left_out_of_their_number() {
     let lines = |record: &Record| {
-        let text = markdown(&Report::of(record).unwrap());
+        let text = markdown(&Report::of(record).unwrap(), None);
         text.lines().filter(|line| line.contains("64 connections; ")).map(str::to_owned).collect::<Vec<_>>()
     };
     let mut record = two().record();
@@ -127,7 +127,7 @@ fn epochs_that_do_not_count_are_left_out_of_their_number() {
     let of_point = |epoch: &&mut deadheat_record::Epoch| epoch.scenario == "more/connections=8";
     let epoch = record.epochs.iter_mut().find(of_point).unwrap();
     epoch.rounds.iter_mut().for_each(|round| round.dropped = Some("steal 9 %".into()));
-    let text = markdown(&Report::of(&record).unwrap());
+    let text = markdown(&Report::of(&record).unwrap(), None);
     let point = text.lines().find(|line| line.starts_with("| 8 | `node` |") && line.contains("baseline"));
     assert!(point.unwrap().ends_with(" | 5 epochs, 1 more left out |"), "{text}");
 }
@@ -135,7 +135,8 @@ fn epochs_that_do_not_count_are_left_out_of_their_number() {
 #[test]
 fn the_name_of_a_measure_is_text() {
     let measure = "a|`b`<i>".to_owned();
-    let text = markdown(&Report::of(&single(&Experiment::Measure { measure }, Metric::Measure)).unwrap());
+    let text =
+        markdown(&Report::of(&single(&Experiment::Measure { measure }, Metric::Measure)).unwrap(), None);
     assert!(text.contains("\na&#124;&#96;b&#96;&#60;i&#62; as each measures it itself"), "{text}");
 }
 
@@ -149,7 +150,7 @@ fn a_peak_has_no_latencies_and_an_open_load_what_it_kept_up_with() {
         let (low_per_s, high_per_s) = (Some(rate_per_s * 0.98), Some(rate_per_s * 1.02));
         part.peak = Some(PeakSeen { end: PeakEnd::Found, rate_per_s, low_per_s, high_per_s, trials: 17 });
     }
-    let text = markdown(&Report::of(&record).unwrap());
+    let text = markdown(&Report::of(&record).unwrap(), None);
     assert!(
         text.contains(
             "| contender | peak/s | CPU/req | user + system (CPU time) | instructions/req | switches/req |"
@@ -158,7 +159,7 @@ fn a_peak_has_no_latencies_and_an_open_load_what_it_kept_up_with() {
     );
     assert_eq!(cells(&text, "bun")[1], "14,000");
     let shape = Experiment::Open { connections: 64, rate_per_s: 20_000.0, poisson: true };
-    let text = markdown(&Report::of(&Race { shape, ..two() }.record()).unwrap());
+    let text = markdown(&Report::of(&Race { shape, ..two() }.record()).unwrap(), None);
     assert!(
         text.contains("| contender | req/s | of offered | p50 | p99 | CPU/req | user + system (CPU time) |"),
         "{text}"
@@ -171,7 +172,7 @@ fn a_quota_is_told_with_what_it_did() {
     let mut race = two();
     race.racers[1].timeouts = 2;
     let mut record = race.record();
-    let plain = markdown(&Report::of(&record).unwrap());
+    let plain = markdown(&Report::of(&record).unwrap(), None);
     assert!(!plain.contains("was limited to"), "{plain}");
     let limits = &mut record.plan.scenarios[0].limits;
     (limits.cpus, limits.memory_bytes) = (Some(1.0), Some(512 << 20));
@@ -180,7 +181,7 @@ fn a_quota_is_told_with_what_it_did() {
         part.usage.processes = 3;
     }
     let document = Report::of(&record).unwrap();
-    let text = markdown(&document);
+    let text = markdown(&document, None);
     let (_, quota) = text.split_once("\nEach contender was limited to 1 core and 512 MiB:\n").unwrap();
     assert!(
         quota.starts_with(
@@ -254,7 +255,7 @@ fn whole() -> Record {
 
 #[test]
 fn sweeps_ladders_and_the_cache_are_in_markdown() {
-    let text = markdown(&Report::of(&whole()).unwrap());
+    let text = markdown(&Report::of(&whole()).unwrap(), None);
     // The points of a sweep have no separate sections.
     let headings: Vec<&str> = text.lines().filter(|line| line.starts_with("### ")).collect();
     assert_eq!(headings, ["### `nothing`", "### `json`", "### `more`", "### Ladder `request`"]);

@@ -34,7 +34,7 @@ fn the_page_holds_the_document_whatever_names_are() {
     for race in [two(), hostile()] {
         let record = race.record();
         let document = Report::of(&record).unwrap();
-        let page = html(&document).unwrap();
+        let page = html(&document, None).unwrap();
         assert_eq!(embedded(&page), document);
         assert!(!page.contains("<img"));
         assert_eq!(page.matches("</script>").count(), 3);
@@ -126,7 +126,7 @@ fn every_gate_says_what_it_read_and_what_is_over_a_limit_is_a_finding() {
 
 #[test]
 fn markdown_of_a_race() {
-    insta::assert_snapshot!(markdown(&Report::of(&two().record()).unwrap()));
+    insta::assert_snapshot!(markdown(&Report::of(&two().record()).unwrap(), None));
 }
 
 #[test]
@@ -146,14 +146,15 @@ fn a_record_of_before_has_no_parts_and_no_switches() {
     let document: Report = serde_json::from_str(&text).unwrap();
     assert_eq!(document.record, record);
     let row = "| `bun` | 17,200 | 3.70 ms | 5.44 ms | 56.9 µs | 61.0 MiB |";
-    assert!(markdown(&document).contains(row), "{}", markdown(&document));
+    assert!(markdown(&document, None).contains(row), "{}", markdown(&document, None));
 }
 
 #[test]
 fn many_pairs_are_folded_but_for_those_with_the_baseline() {
     let racers =
         |count: i32| (0..count).map(|n| Racer::new(&format!("c{n}"), 9_000.0 * 1.1_f64.powi(n))).collect();
-    let text = |count| markdown(&Report::of(&Race { racers: racers(count), ..two() }.record()).unwrap());
+    let text =
+        |count| markdown(&Report::of(&Race { racers: racers(count), ..two() }.record()).unwrap(), None);
     let many = text(5);
     let (open, folded) = many.split_once("<details><summary>16 more comparisons</summary>\n\n|").unwrap();
     let rows = |text: &str| text.lines().filter(|line| line.contains(" / ")).count();
@@ -169,7 +170,7 @@ fn many_pairs_are_folded_but_for_those_with_the_baseline() {
 #[test]
 fn hostile_names_stay_text_everywhere() {
     let document = Report::of(&watched(&hostile())).unwrap();
-    let text = markdown(&document);
+    let text = markdown(&document, None);
     assert!(!text.contains(['\u{202e}', '\u{1b}']), "{text}");
     // Hostile text is harmless in the code block, so only the prose must not contain it.
     let (prose, code) = text.split_once("```sh\n").unwrap();
@@ -214,7 +215,7 @@ fn pauses_are_shown_for_each_second_of_load() {
     assert_eq!((v8.contender.as_str(), v8.kind, v8.pauses), ("node", CollectorKind::V8, 10));
     assert_eq!((v8.pauses_per_s, v8.paused_ns_per_s, v8.longest_ns), (4.0, 2_000_000.0, 2_250_000));
     assert_eq!((jsc.pauses, jsc.paused_ns_per_s, jsc.requests_per_s), (0, 0.0, 10_000.0));
-    let text = markdown(&document);
+    let text = markdown(&document, None);
     assert!(
         text.contains(
             "| `node` | v8 | 4.00 | 2.00 ms | 2.25 ms |\n| `bun` | javascriptcore | 0 | 0 ns | 0 ns |"
@@ -363,7 +364,7 @@ fn the_page_of_a_long_race_is_written_soon() {
     let record = Race { racers, epochs: 30, rounds: 20, ..two() }.record();
     let begun = Instant::now();
     let document = Report::of(&record).unwrap();
-    let page = html(&document).unwrap();
+    let page = html(&document, None).unwrap();
     println!("{} bytes in {:?}", page.len(), begun.elapsed());
     assert!(begun.elapsed().as_secs() < 20 && page.len() > json(&document).unwrap().len() / 4);
 }

@@ -21,8 +21,8 @@ use deadheat_record::{
     AnyRecord, DoctorRecord, LoadRecord, Metric, Record, ServerHost, read_any, read_audit,
 };
 use deadheat_report::{
-    BENCHMARK_FILES, CSV_FILES, Style, audit, bencher, benchmark_action, comparison, csv, doctor, html,
-    html_with_audit, json, load, markdown, markdown_with_audit, svg, terminal,
+    BENCHMARK_FILES, CSV_FILES, Style, audit, bencher, benchmark_action, comparison, csv, doctor, html, json,
+    load, markdown, svg, terminal,
 };
 use sha2::{Digest, Sha256};
 
@@ -53,8 +53,8 @@ fn race(outputs: &mut Outputs, name: &str, record: &Record) -> Report {
     in_terminals(outputs, name, |style| terminal::render(&report, style));
     let mut keep = |file: &str, text: String| outputs.insert(format!("{name}/{file}"), text);
     keep("document.json", json(&report).unwrap());
-    keep("page.html", html(&report).unwrap());
-    keep("page.md", markdown(&report));
+    keep("page.html", html(&report, None).unwrap());
+    keep("page.md", markdown(&report, None));
     for (file, text) in CSV_FILES.iter().zip(csv(&report).unwrap()) {
         keep(&format!("csv/{file}"), text);
     }
@@ -112,8 +112,8 @@ fn kept(outputs: &mut Outputs) {
             let name = format!("{study}/{name}");
             let AnyRecord::Race(record) = read_any(&path).unwrap() else { panic!("{file} is of a race") };
             let report = race(outputs, &name, &record);
-            outputs.insert(format!("{name}/with-audit.html"), html_with_audit(&report, &audited).unwrap());
-            outputs.insert(format!("{name}/with-audit.md"), markdown_with_audit(&report, &audited));
+            outputs.insert(format!("{name}/with-audit.html"), html(&report, Some(&audited)).unwrap());
+            outputs.insert(format!("{name}/with-audit.md"), markdown(&report, Some(&audited)));
             let named = Named { file: file.into(), record: &*record };
             let itself = races(&named, &named, &CompareOptions::default()).unwrap();
             compared(outputs, &format!("{name}/against-itself"), &itself);

@@ -80,7 +80,7 @@ fn a_link_with_what_was_measured_of_it() {
     let of_this = ScenarioLink { scenario: scenario.name.clone(), unix_ms: 1, reading };
     record.links = vec![of_this, of_another];
     insta::assert_snapshot!(both(&record));
-    let markdown = markdown(&Report::of(&record).unwrap());
+    let markdown = markdown(&Report::of(&record).unwrap(), None);
     let sentence = "The link, measured before the race: round trip 10.1 ms, 100 Mbit/s to the contenders and 100 Mbit/s back, \
                     3 of 4,000 and 5 of 4,000 packets lost, encrypted by wireguard-go 0.0.20230223.";
     assert_eq!(markdown.matches(sentence).count(), 1, "{markdown}");
@@ -96,12 +96,12 @@ fn load_from_two_hosts() {
     from_load_hosts(&mut record);
     insta::assert_snapshot!(both(&record));
     let report = Report::of(&record).unwrap();
-    insta::assert_snapshot!(markdown(&report));
+    insta::assert_snapshot!(markdown(&report, None));
     let hostile = &mut record.epochs.last_mut().unwrap().load_hosts.as_mut().unwrap().hosts[0];
     hostile.name = "\u{1b}[31m|<b>".into();
     let report = Report::of(&record).unwrap();
     assert!(!terminal::render(&report, &WIDE).contains('\u{1b}'));
-    assert!(!markdown(&report).contains("|<b>"), "{}", markdown(&report));
+    assert!(!markdown(&report, None).contains("|<b>"), "{}", markdown(&report, None));
 }
 
 #[test]
@@ -465,7 +465,7 @@ fn where_cpu_time_goes() {
     let mut record = two().record();
     record.profiles = vec![profile("node", 0), profile("bun", 8_000)];
     insta::assert_snapshot!(both(&record));
-    let text = markdown(&Report::of(&record).unwrap());
+    let text = markdown(&Report::of(&record).unwrap(), None);
     let row =
         "| `planted server.mjs:3` | 0 ns | 8.00 µs | 8.00 µs | 47.1 % | 7.20 µs in Builtin&#95;JsonParse |";
     assert!(text.contains(row), "{text}");
@@ -476,13 +476,13 @@ fn where_cpu_time_goes() {
         "{text}"
     );
     let report = Report::of(&record).unwrap();
-    let page = html(&report).unwrap();
+    let page = html(&report, None).unwrap();
     assert!(
         page.contains("Counts per request in this pass at 200 requests/s; at this rate, below full load"),
         "the page says it"
     );
     record.plan.scenarios[0].shape = Experiment::Open { connections: 64, rate_per_s: 200.0, poisson: true };
-    let text = markdown(&Report::of(&record).unwrap());
+    let text = markdown(&Report::of(&record).unwrap(), None);
     assert!(text.contains("Where CPU time goes"), "{text}");
     assert!(!text.contains("below full load"), "an open load has the same rate: {text}");
 }

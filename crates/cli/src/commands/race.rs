@@ -237,7 +237,7 @@ fn written(flags: &RaceFlags, report: &Report, console: &Console) -> Result<(), 
         write(to, "--json", &deadheat_report::json(report)?, console)?;
     }
     if let Some(to) = &flags.html {
-        write(to, "--html", &deadheat_report::html(report)?, console)?;
+        write(to, "--html", &deadheat_report::html(report, None)?, console)?;
     }
     Ok(())
 }

@@ -76,18 +76,10 @@ fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<u8, F
         write(to, "--json", &deadheat_report::json(&report)?, console)?;
     }
     if let Some(to) = &flags.html {
-        let page = match &audit {
-            Some(audit) => deadheat_report::html_with_audit(&report, audit)?,
-            None => deadheat_report::html(&report)?,
-        };
-        write(to, "--html", &page, console)?;
+        write(to, "--html", &deadheat_report::html(&report, audit.as_ref())?, console)?;
     }
     if let Some(to) = &flags.markdown {
-        let text = match &audit {
-            Some(audit) => deadheat_report::markdown_with_audit(&report, audit),
-            None => deadheat_report::markdown(&report),
-        };
-        write(to, "--markdown", &text, console)?;
+        write(to, "--markdown", &deadheat_report::markdown(&report, audit.as_ref()), console)?;
     }
     if let Some(to) = &flags.bencher {
         let text = deadheat_report::bencher(&report).map_err(std::io::Error::other)?;
