@@ -1,6 +1,6 @@
-//! The JSON document of a race, as `race --json` writes it.
+//! Documents as JSON: of a race, a comparison, an audit, and for other programs.
 
-use deadheat_analysis::Report;
+use serde::Serialize;
 
 use crate::ReportError;
 
@@ -8,6 +8,6 @@ use crate::ReportError;
 ///
 /// # Errors
 /// None in practice: every document can be written as JSON.
-pub fn json(report: &Report) -> Result<String, ReportError> {
-    Ok(serde_json::to_string_pretty(report)? + "\n")
+pub fn json(document: &impl Serialize) -> Result<String, ReportError> {
+    Ok(serde_json::to_string_pretty(document)? + "\n")
 }

@@ -7,6 +7,8 @@ use deadheat_analysis::{ContenderResult, Report, ScenarioResult};
 use deadheat_record::{METRICS, Metric, MetricRow};
 use serde_json::{Map, Value, json};
 
+use crate::ReportError;
+
 /// Bencher Metric Format: one benchmark per scenario and contender, with `throughput` (requests per second), `latency`, `latency-p90`, `latency-p99`, `latency-p99-9`
 /// (nanoseconds), `cpu` (nanoseconds per request), `peak` (requests per second), `cold-start` (nanoseconds), `measure` (nanoseconds if it is a time) and `memory`
 /// (bytes), each if it was measured. A compared metric includes the ends of its 95 % interval. Figures that a gate invalidated are left out, because
@@ -14,7 +16,7 @@ use serde_json::{Map, Value, json};
 ///
 /// # Errors
 /// None in practice.
-pub fn bencher(report: &Report) -> Result<String, serde_json::Error> {
+pub fn bencher(report: &Report) -> Result<String, ReportError> {
     let mut all = Map::new();
     for (scenario, result, measured) in every(report) {
         let measures: Map<String, Value> = measured
@@ -32,7 +34,7 @@ pub fn bencher(report: &Report) -> Result<String, serde_json::Error> {
             all.insert(name(scenario, result), Value::Object(measures));
         }
     }
-    Ok(serde_json::to_string_pretty(&all)? + "\n")
+    crate::json(&all)
 }
 
 /// The files that github-action-benchmark reads: its tools `customBiggerIsBetter` and `customSmallerIsBetter`.
@@ -42,15 +44,15 @@ pub const BENCHMARK_FILES: [&str; 2] = ["bigger-is-better.json", "smaller-is-bet
 ///
 /// # Errors
 /// None in practice.
-pub fn benchmark_action(report: &Report) -> Result<[String; 2], serde_json::Error> {
-    let of = |bigger: bool| -> Result<String, serde_json::Error> {
+pub fn benchmark_action(report: &Report) -> Result<[String; 2], ReportError> {
+    let of = |bigger: bool| -> Result<String, ReportError> {
         let entries: Vec<Value> = every(report)
             .flat_map(|(scenario, result, measured)| {
                 let some = measured.into_iter().filter(|one| one.bigger_is_better == bigger);
                 some.map(|one| entry(&name(scenario, result), &one)).collect::<Vec<_>>()
             })
             .collect();
-        Ok(serde_json::to_string_pretty(&entries)? + "\n")
+        crate::json(&entries)
     };
     Ok([of(true)?, of(false)?])
 }

@@ -2,8 +2,8 @@
 
 use deadheat_analysis::audit::self_test;
 use deadheat_record::{AuditRecord, CheckKind, CheckOutcome, Claim, PublishedCheck};
-use deadheat_report::audit::{json, markdown};
-use deadheat_report::{Style, terminal};
+use deadheat_report::audit::markdown;
+use deadheat_report::{Style, json, terminal};
 use serde_json::Value;
 
 const WIDE: Style = Style { color: false, width: 120, unicode: true };

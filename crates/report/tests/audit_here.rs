@@ -7,8 +7,8 @@ use deadheat_analysis::{AnalysisError, Report};
 use deadheat_record::{
     AuditRecord, Claim, ClaimHere, ClaimVerdict, Experiment, GeneratorAudit, Metric, Record, VerdictWord,
 };
-use deadheat_report::audit::{json, markdown};
-use deadheat_report::{Style, terminal};
+use deadheat_report::audit::markdown;
+use deadheat_report::{Style, json, terminal};
 use serde_json::Value;
 
 const WIDE: Style = Style { color: false, width: 120, unicode: true };

@@ -12,8 +12,8 @@ use deadheat_record::{
     EncodedHistogram, Epoch, Experiment, Finding, Link, LoadFrom, LoadRecord, MachineDetails, Metric,
     Objective, PeakEnd, PeakSeen, Record, Service, Severity, VerdictWord,
 };
-use deadheat_report::comparison::{json, markdown};
-use deadheat_report::{Style, terminal};
+use deadheat_report::comparison::markdown;
+use deadheat_report::{Style, json, terminal};
 use serde_json::Value;
 
 const WIDE: Style = Style { color: false, width: 120, unicode: true };

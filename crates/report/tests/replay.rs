@@ -76,7 +76,7 @@ fn race(outputs: &mut Outputs, name: &str, record: &Record) -> Report {
 fn compared(outputs: &mut Outputs, name: &str, document: &CompareDocument) {
     in_terminals(outputs, name, |style| terminal::comparison(document, style));
     outputs.insert(format!("{name}/page.md"), comparison::markdown(document));
-    outputs.insert(format!("{name}/document.json"), comparison::json(document).unwrap());
+    outputs.insert(format!("{name}/document.json"), json(document).unwrap());
 }
 
 fn loaded(outputs: &mut Outputs, name: &str, record: LoadRecord) {
@@ -104,7 +104,7 @@ fn kept(outputs: &mut Outputs) {
         let audited = read_audit(&folder.join("audit.json")).unwrap();
         in_terminals(outputs, &format!("{study}/audit"), |style| terminal::audit(&audited, style));
         outputs.insert(format!("{study}/audit/page.md"), audit::markdown(&audited));
-        outputs.insert(format!("{study}/audit/document.json"), audit::json(&audited).unwrap());
+        outputs.insert(format!("{study}/audit/document.json"), json(&audited).unwrap());
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
             let file = path.file_name().unwrap().to_str().unwrap();

@@ -7,7 +7,7 @@ use deadheat_record::{AuditRecord, Claim, Finding};
 use deadheat_report::{audit as report, terminal};
 
 use super::Failure;
-use super::output::{keep_for_data, write};
+use super::output::{keep_for_data, write, write_json};
 use crate::audit::{Place, measure};
 use crate::console::{Console, lines_plain};
 use crate::flags::AuditFlags;
@@ -49,9 +49,7 @@ pub(crate) fn audit(flags: &AuditFlags, console: &mut Console) -> Result<u8, Fai
         }
     }
     console.result(&terminal::audit(&audit, &console.output));
-    if let Some(to) = &flags.json {
-        write(to, "--json", &report::json(&audit)?, console)?;
-    }
+    write_json(flags.json.as_ref(), &audit, console)?;
     if let Some(to) = &flags.markdown {
         write(to, "--markdown", &report::markdown(&audit), console)?;
     }

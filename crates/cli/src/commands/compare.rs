@@ -10,7 +10,7 @@ use deadheat_record::{AnyRecord, BEYOND, Metric, Plan, ScenarioPlan, read_any};
 use deadheat_report::{comparison, terminal};
 
 use super::Failure;
-use super::output::{keep_for_data, write};
+use super::output::{keep_for_data, write, write_json};
 use crate::console::Console;
 use crate::flags::CompareFlags;
 use deadheat_study::choices::UsageError;
@@ -21,9 +21,7 @@ pub(crate) fn compare(flags: &CompareFlags, console: &mut Console) -> Result<u8,
     keep_for_data([("--json", flags.json.as_ref()), ("--markdown", flags.markdown.as_ref())], console)?;
     let document = compared(flags)?;
     console.result(&terminal::comparison(&document, &console.output));
-    if let Some(to) = &flags.json {
-        write(to, "--json", &comparison::json(&document)?, console)?;
-    }
+    write_json(flags.json.as_ref(), &document, console)?;
     if let Some(to) = &flags.markdown {
         write(to, "--markdown", &comparison::markdown(&document), console)?;
     }

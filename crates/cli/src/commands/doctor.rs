@@ -18,7 +18,7 @@ use deadheat_report::doctor;
 use deadheat_runner::LoadGenerator;
 
 use super::Failure;
-use super::load::write_json;
+use super::output::write_json;
 use super::race::{tell_leftovers, writable};
 use crate::console::Console;
 use crate::doctor::{

@@ -10,7 +10,7 @@ use deadheat_remote::kubernetes::LoadJob;
 use rustix::process::{Resource, getrlimit};
 
 use super::Failure;
-use super::output::write;
+use super::output::write_json;
 use super::race::writable;
 use crate::console::{Console, lines_plain};
 use crate::flags::LoadFlags;
@@ -163,16 +163,4 @@ fn status(record: &LoadRecord) -> u8 {
     } else {
         u8::from(record.outcomes.failed() > 0)
     }
-}
-
-/// Writes data for another program to the requested destination.
-pub(super) fn write_json(
-    to: Option<&Output>,
-    record: &impl serde::Serialize,
-    console: &Console,
-) -> Result<(), Failure> {
-    let Some(to) = to else { return Ok(()) };
-    let mut text = serde_json::to_string_pretty(record).map_err(std::io::Error::other)?;
-    text.push('\n');
-    write(to, "--json", &text, console)
 }

@@ -44,6 +44,19 @@ pub(super) fn write(to: &Output, option: &'static str, text: &str, console: &Con
     }
 }
 
+/// Writes data for another program to the destination of `--json`, if there is one.
+///
+/// # Errors
+/// The data cannot be written.
+pub(super) fn write_json(
+    to: Option<&Output>,
+    document: &impl serde::Serialize,
+    console: &Console,
+) -> Result<(), Failure> {
+    let Some(to) = to else { return Ok(()) };
+    write(to, "--json", &deadheat_report::json(document)?, console)
+}
+
 /// Whether this is the file that a GitHub workflow shows. Other steps of the workflow may write to it, too.
 fn is_summary(path: &Path) -> bool {
     std::env::var_os("GITHUB_STEP_SUMMARY").is_some_and(|summary| !summary.is_empty() && summary == path)

@@ -27,7 +27,7 @@ use jiff::Zoned;
 
 use super::Failure;
 use super::compare::{askable, reachable, status_of, told};
-use super::output::{keep_for_data, write};
+use super::output::{keep_for_data, write, write_json};
 use crate::console::{Console, lines_plain};
 use crate::elsewhere::{Elsewhere, load_from, reach};
 use crate::flags::Output;
@@ -233,9 +233,7 @@ fn lost_or(elsewhere: Option<&Elsewhere>, error: RaceError, path: &Path) -> Fail
 
 /// Writes the requested JSON document and HTML page.
 fn written(flags: &RaceFlags, report: &Report, console: &Console) -> Result<(), Failure> {
-    if let Some(to) = &flags.json {
-        write(to, "--json", &deadheat_report::json(report)?, console)?;
-    }
+    write_json(flags.json.as_ref(), report, console)?;
     if let Some(to) = &flags.html {
         write(to, "--html", &deadheat_report::html(report, None)?, console)?;
     }

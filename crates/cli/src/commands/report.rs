@@ -10,8 +10,7 @@ use deadheat_record::{AnyRecord, AuditRecord, LoadRecord, Record, read_any, read
 use deadheat_report::{BENCHMARK_FILES, CI_FILES, CSV_FILES, terminal};
 
 use super::compare::{askable, status_of};
-use super::load::write_json;
-use super::output::{failed, write};
+use super::output::{failed, write, write_json};
 use super::{Failure, write_atomically};
 use crate::console::Console;
 use crate::flags::ReportFlags;
@@ -72,9 +71,7 @@ fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<u8, F
         console.result(&terminal::conditions(&report.conditions, &console.output));
         return Ok(status);
     }
-    if let Some(to) = &flags.json {
-        write(to, "--json", &deadheat_report::json(&report)?, console)?;
-    }
+    write_json(flags.json.as_ref(), &report, console)?;
     if let Some(to) = &flags.html {
         write(to, "--html", &deadheat_report::html(&report, audit.as_ref())?, console)?;
     }
@@ -82,8 +79,7 @@ fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<u8, F
         write(to, "--markdown", &deadheat_report::markdown(&report, audit.as_ref()), console)?;
     }
     if let Some(to) = &flags.bencher {
-        let text = deadheat_report::bencher(&report).map_err(std::io::Error::other)?;
-        write(to, "--bencher", &text, console)?;
+        write(to, "--bencher", &deadheat_report::bencher(&report)?, console)?;
     }
     if let Some(folder) = &flags.csv {
         fill(folder, "--csv", CSV_FILES.iter().zip(deadheat_report::csv(&report)?))?;
@@ -92,12 +88,11 @@ fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<u8, F
         fill(folder, "--svg", deadheat_report::svg(&report)?)?;
     }
     if let Some(folder) = &flags.benchmark_action {
-        let texts = deadheat_report::benchmark_action(&report).map_err(std::io::Error::other)?;
+        let texts = deadheat_report::benchmark_action(&report)?;
         fill(folder, "--benchmark-action", BENCHMARK_FILES.iter().zip(texts))?;
     }
     if let Some(folder) = &flags.ci {
-        let texts = deadheat_report::ci(&report).map_err(std::io::Error::other)?;
-        fill(folder, "--ci", CI_FILES.iter().zip(texts))?;
+        fill(folder, "--ci", CI_FILES.iter().zip(deadheat_report::ci(&report)?))?;
     }
     Ok(status)
 }

@@ -10,6 +10,7 @@ use deadheat_record::{Finding, Severity};
 use serde_json::json;
 
 use super::{described, said, shown, table};
+use crate::ReportError;
 use crate::comparison::{code, text};
 use crate::text::{plain, shorten_end};
 
@@ -27,15 +28,15 @@ const TITLE: usize = 200;
 ///
 /// # Errors
 /// None in practice.
-pub fn ci(report: &Report) -> Result<[String; 2], serde_json::Error> {
+pub fn ci(report: &Report) -> Result<[String; 2], ReportError> {
     let conclusion = Conclusion::of(report);
     let short = |text: &str| shorten_end(&plain(text), TITLE, "…");
-    let json = json!({
+    let document = json!({
         "conclusion": conclusion.word.word(),
         "title": short(&headline(report)),
         "reason": short(&conclusion.reason),
     });
-    Ok([comment(report, &conclusion), serde_json::to_string_pretty(&json)? + "\n"])
+    Ok([comment(report, &conclusion), crate::json(&document)?])
 }
 
 /// The verdict of the first scenario in its first metric, as a sentence.
