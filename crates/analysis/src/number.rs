@@ -160,6 +160,17 @@ pub fn interval(low: Option<f64>, high: Option<f64>) -> String {
     format!("{} to {}", end(low), end(high))
 }
 
+/// A ratio, with enough decimals to distinguish it from the ends of its interval: `0.956`.
+pub fn ratio_within(value: f64, low: Option<f64>, high: Option<f64>) -> String {
+    ratio(value, ratio_decimals(low, high))
+}
+
+/// A ratio with its interval: `0.956 (0.944 to 0.969)`. Without a lower end, only the ratio.
+pub fn quotient(value: f64, low: Option<f64>, high: Option<f64>) -> String {
+    let shown = ratio_within(value, low, high);
+    if low.is_none() { shown } else { format!("{shown} ({})", interval(low, high)) }
+}
+
 /// A chart shows an end of an interval if it differs from the ratio by at most this factor.
 const FAR: f64 = 20.0;
 
@@ -255,6 +266,8 @@ mod tests {
         assert_eq!(interval(Some(1.49), Some(1.55)), "1.49 to 1.55");
         assert_eq!(interval(Some(1.001), Some(1.0074)), "1.001 to 1.007");
         assert_eq!(interval(Some(12.34), None), "12.3 to ?");
+        assert_eq!(quotient(0.956, Some(0.9501), Some(0.9619)), "0.956 (0.950 to 0.962)");
+        assert_eq!([quotient(1.5, None, None), quotient(1.5, None, Some(2.0))], ["1.50", "1.50"]);
         assert_eq!([clock(42), clock(725), clock(3_609)], ["0:42", "12:05", "1:00:09"]);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns: how the state of a race is written. Must not know: terminal cursors, clocks or processes. The caller supplies the data.
 
-use deadheat_analysis::number::{clock, interval, ratio, ratio_decimals, three_digits};
+use deadheat_analysis::number::{clock, quotient, three_digits};
 use deadheat_record::VerdictWord;
 
 use crate::style::{Style, Tone};
@@ -117,13 +117,9 @@ fn epochs(state: &LiveState) -> String {
 /// Name, rate, ratio, verdict.
 fn texts(row: &LiveRow) -> [String; 4] {
     let rate = row.rate_per_s.map(|rate| format!("{}/s", three_digits(rate))).unwrap_or_default();
-    let decimals = ratio_decimals(row.low, row.high);
     let compared = match row.ratio {
         _ if row.is_baseline => "baseline".into(),
-        Some(value) if row.low.is_some() => {
-            format!("{} ({})", ratio(value, decimals), interval(row.low, row.high))
-        }
-        Some(value) => ratio(value, decimals),
+        Some(value) => quotient(value, row.low, row.high),
         None => String::new(),
     };
     let verdict = row.verdict.map_or("", VerdictWord::word).to_owned();

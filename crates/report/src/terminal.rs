@@ -30,7 +30,7 @@ pub(crate) use edge::{behind, over};
 pub(crate) use findings::lines as finding_lines;
 pub(crate) use paragraph::indented;
 pub use parity::parity;
-pub(crate) use scenario::{counted, lasted, quotient, verdict_tone};
+pub(crate) use scenario::{counted, lasted, verdict_tone};
 
 /// The whole report, each line at most as wide as the style says.
 pub fn render(report: &Report, style: &Style) -> String {

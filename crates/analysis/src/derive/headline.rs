@@ -4,7 +4,7 @@
 
 use deadheat_record::{Finding, Metric, Severity, VerdictWord};
 
-use crate::number::{furthest, interval, percent, ratio, ratio_decimals};
+use crate::number::{furthest, interval, percent, ratio_within};
 use crate::report::{Comparison, Ended, Ranking, ScenarioResult};
 
 /// What the sentences of a race depend on, besides its results.
@@ -145,7 +145,7 @@ fn figures(one: &Comparison, turned: bool) -> String {
 fn value(one: &Comparison, turned: bool) -> String {
     let (low, high) = ends(one, turned);
     let value = one.ratio.map(|value| if turned { 1.0 / value } else { value });
-    value.map_or_else(|| "?".into(), |value| ratio(value, ratio_decimals(low, high)))
+    value.map_or_else(|| "?".into(), |value| ratio_within(value, low, high))
 }
 
 /// The interval; of baseline over contender if `turned`.

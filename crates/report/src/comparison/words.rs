@@ -3,7 +3,7 @@
 //! Owns: sentences, labels and units. Must not know: terminals or Markdown. `name` formats the names in sentences.
 
 use deadheat_analysis::compare::Change;
-use deadheat_analysis::number::{amount, interval, percent, ratio, ratio_decimals};
+use deadheat_analysis::number::{self, amount, interval, percent, ratio_within};
 use deadheat_record::{Experiment, Metric, Unit, VerdictWord};
 
 use crate::text::plain;
@@ -31,9 +31,7 @@ pub(crate) fn value(metric: Metric, value: Option<f64>) -> String {
 
 /// The ratio with its interval: `0.956 (0.944 to 0.969)`.
 pub(crate) fn quotient(one: &Change) -> String {
-    let decimals = ratio_decimals(one.low, one.high);
-    let shown = one.ratio.map_or_else(|| "?".into(), |value| ratio(value, decimals));
-    if one.low.is_none() { shown } else { format!("{shown} ({})", interval(one.low, one.high)) }
+    one.ratio.map_or_else(|| "?".into(), |value| number::quotient(value, one.low, one.high))
 }
 
 /// A title within a sentence: "Cold start" as "cold start", but "CPU time" as it is.
@@ -51,8 +49,7 @@ pub(crate) fn sentence(
     name: &dyn Fn(&str) -> String,
 ) -> String {
     let who = name(&one.contender);
-    let decimals = ratio_decimals(one.low, one.high);
-    let times = one.ratio.map_or_else(|| "?".into(), |value| ratio(value, decimals));
+    let times = one.ratio.map_or_else(|| "?".into(), |value| ratio_within(value, one.low, one.high));
     let what = match one.metric.quantile() {
         Some(_) => format!("{} latency", one.metric.row().column),
         None => in_a_sentence(one.metric.row().title),

@@ -2,7 +2,9 @@
 //!
 //! Owns: how a comparison is shown. Must not know: how it was computed.
 
-use deadheat_analysis::number::{ends_nearby, interval, percent, ratio, ratio_decimals};
+use deadheat_analysis::number::{
+    ends_nearby, interval, percent, quotient, ratio, ratio_decimals, ratio_within,
+};
 use deadheat_analysis::{Comparison, ScenarioResult};
 use deadheat_record::{Metric, VerdictWord};
 
@@ -76,9 +78,8 @@ impl<'r> Pairs<'r> {
             // Cut off an interval that exceeds the axis at its edge.
             let ends = one.low.zip(one.high).map(|(from, to)| (from.clamp(low, high), to.clamp(low, high)));
             let mark = one.ratio.map(|value| Dot { value, said: about, hollow });
-            let of_epochs =
-                one.low.map_or_else(String::new, |_| format!(" ({})", interval(one.low, one.high)));
-            let aside = format!("{}{of_epochs} {said}", value(one));
+            let shown = one.ratio.map_or_else(String::new, |value| quotient(value, one.low, one.high));
+            let aside = format!("{shown} {said}");
             Row { aside, interval: ends, mark, ..Row::new(&name(one), color(one)) }
         };
         let some_hollow =
@@ -190,8 +191,7 @@ fn name(one: &Comparison) -> String {
 }
 
 fn value(one: &Comparison) -> String {
-    let decimals = ratio_decimals(one.low, one.high);
-    one.ratio.map_or_else(String::new, |value| ratio(value, decimals))
+    one.ratio.map_or_else(String::new, |value| ratio_within(value, one.low, one.high))
 }
 
 fn mark(verdict: VerdictWord) -> &'static str {

@@ -2,7 +2,7 @@
 //!
 //! Owns: what such a comment contains, in which order, and its limits. Must not know: services, where the comment goes, how numbers are computed.
 
-use deadheat_analysis::number::{interval, percent, ratio, ratio_decimals, time_ns, whole};
+use deadheat_analysis::number::{interval, percent, ratio_within, time_ns, whole};
 use deadheat_analysis::{
     Comparison, Conclusion, ConclusionWord, ContenderResult, Ended, Report, ScenarioResult,
 };
@@ -92,7 +92,7 @@ fn row(one: &Comparison, ended: Ended, scenario: Option<&str>) -> Vec<String> {
     vec![
         format!("{} / {}{of}", code(&one.contender), code(&one.baseline)),
         one.metric.row().column.into(),
-        shown(one.ratio.map(|value| ratio(value, ratio_decimals(one.low, one.high)))),
+        shown(one.ratio.map(|value| ratio_within(value, one.low, one.high))),
         shown(one.low.or(one.high).map(|_| interval(one.low, one.high))),
         said(one),
         shown(one.could_have_detected(ended).map(|seen| percent(seen - 1.0))),

@@ -2,7 +2,7 @@
 //!
 //! Owns: which figures each kind of scenario shows. Must not know: how numbers are computed.
 
-use deadheat_analysis::number::{interval, ratio, ratio_decimals, time_ns};
+use deadheat_analysis::number::{interval, ratio_within, time_ns};
 use deadheat_analysis::{
     Comparison, ContenderResult, EdgeCache, EdgeUser, LoadHostsResult, Report, ScenarioResult,
 };
@@ -123,7 +123,7 @@ fn pairs(comparisons: &[&Comparison]) -> String {
         vec![
             format!("{} / {}", code(&one.contender), code(&one.baseline)),
             one.metric.row().column.into(),
-            shown(one.ratio.map(|value| ratio(value, ratio_decimals(one.low, one.high)))),
+            shown(one.ratio.map(|value| ratio_within(value, one.low, one.high))),
             interval(one.low, one.high),
             said(one),
         ]

@@ -2,13 +2,13 @@
 //!
 //! Owns: its columns. Must not know: how a point's figures are computed.
 
-use deadheat_analysis::{Report, SweepResult};
+use deadheat_analysis::number::quotient;
+use deadheat_analysis::{Comparison, Report, SweepResult};
 use deadheat_record::Metric;
 
 use super::{collectors, findings, lasted, said, shown, table};
 use crate::comparison::{code, text};
 use crate::sweep::{self, Point};
-use crate::terminal::quotient;
 
 pub(super) fn section(report: &Report, sweep: &SweepResult) -> String {
     let points = sweep::points(report, sweep);
@@ -44,6 +44,7 @@ fn compared(
 ) -> String {
     let lettered = points.iter().any(|(_, point)| point.results.len() > 2);
     let against: String = base.map_or_else(|| "ratio".into(), |base| format!("vs {}", code(base)));
+    let ratio = |one: &Comparison| Some(quotient(one.ratio?, one.low, one.high));
     let mut rows = Vec::new();
     for (value, point) in points {
         // The title of the column says what a mere number counts.
@@ -62,7 +63,7 @@ fn compared(
             row.extend([
                 shown(figure.map(sweep::figure)),
                 shown(figure.and_then(sweep::within)),
-                if is_base { "baseline".into() } else { shown(pair.and_then(quotient)) },
+                if is_base { "baseline".into() } else { shown(pair.and_then(ratio)) },
                 if is_base { String::new() } else { shown(pair.map(said)) },
                 first(epochs.to_owned()),
             ]);

@@ -2,7 +2,7 @@
 //!
 //! Owns: which columns there are, and which of them matter most.
 
-use deadheat_analysis::number::{ends_nearby, interval, ratio, ratio_decimals};
+use deadheat_analysis::number::{ends_nearby, quotient};
 use deadheat_analysis::{Comparison, ContenderResult, Ended, Ranking, Report, ScenarioResult};
 use deadheat_record::{Metric, VerdictWord};
 
@@ -238,17 +238,11 @@ pub(super) fn versus(comparison: Option<&Comparison>, is_baseline: bool) -> Cell
     if is_baseline {
         return Cell { text: "baseline".into(), tone: Tone::Quiet };
     }
-    let Some((one, text)) = comparison.and_then(|one| Some((one, quotient(one)?))) else {
+    let Some((one, value)) = comparison.and_then(|one| Some((one, one.ratio?))) else {
         return Cell::default();
     };
     let tone = if one.verdict == VerdictWord::Invalid { Tone::Quiet } else { Tone::Plain };
-    Cell { text, tone }
-}
-
-/// The ratio with its interval, if they are available.
-pub(crate) fn quotient(one: &Comparison) -> Option<String> {
-    let shown = ratio(one.ratio?, ratio_decimals(one.low, one.high));
-    Some(if one.low.is_none() { shown } else { format!("{shown} ({})", interval(one.low, one.high)) })
+    Cell { text: quotient(value, one.low, one.high), tone }
 }
 
 pub(super) fn verdict_of(comparison: Option<&Comparison>) -> Cell {
