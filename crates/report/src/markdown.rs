@@ -127,17 +127,17 @@ fn findings(findings: &[Finding]) -> String {
     if findings.is_empty() {
         return String::new();
     }
-    let mut out = String::from("\n");
-    for one in findings {
-        let word = match one.severity {
-            Severity::Invalid => "**invalid**",
-            Severity::Warn => "warning",
-        };
-        let who = one.contender.as_ref().map_or_else(String::new, |who| format!("{}: ", code(who)));
-        out +=
-            &format!("- {word} {}: {who}{} → {}\n", code(&one.code), text(&one.message), text(&one.remedy));
-    }
-    out
+    String::from("\n") + &findings.iter().map(finding).collect::<String>()
+}
+
+/// A finding as an item of a list.
+pub(crate) fn finding(one: &Finding) -> String {
+    let word = match one.severity {
+        Severity::Invalid => "**invalid**",
+        Severity::Warn => "warning",
+    };
+    let who = one.contender.as_ref().map_or_else(String::new, |who| format!("{}: ", code(who)));
+    format!("- {word} {}: {who}{} → {}\n", code(&one.code), text(&one.message), text(&one.remedy))
 }
 
 fn foot(report: &Report) -> String {

@@ -4,13 +4,14 @@
 
 use std::fmt::Write as _;
 
-use deadheat_record::{AuditRecord, CheckOutcome, ClaimHere, ClaimVerdict, Severity};
+use deadheat_record::{AuditRecord, CheckOutcome, ClaimHere, ClaimVerdict};
 
 use super::words::{
     check_word, expected, found, headline, here_interval, outcome_word, place, published, scenarios,
     verdict_word,
 };
 use crate::comparison::{code, text};
+use crate::markdown::finding;
 
 /// The whole audit.
 pub fn markdown(audit: &AuditRecord) -> String {
@@ -24,11 +25,7 @@ pub fn markdown(audit: &AuditRecord) -> String {
     out += &here(audit);
     if !audit.findings.is_empty() {
         out += "\n## Findings\n\n";
-        for one in &audit.findings {
-            let word = if one.severity == Severity::Invalid { "**invalid**" } else { "warning" };
-            let _ =
-                writeln!(out, "- {word} {}: {} → {}", code(&one.code), text(&one.message), text(&one.remedy));
-        }
+        audit.findings.iter().for_each(|one| out += &finding(one));
     }
     let _ = write!(out, "\n<sub>Made by `deadheat audit` {}.</sub>\n", text(&audit.version));
     out

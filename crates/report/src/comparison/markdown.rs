@@ -8,9 +8,10 @@ use std::fmt::Write as _;
 use deadheat_analysis::ConditionPlace;
 use deadheat_analysis::compare::{Change, CompareDocument, ComparedKind, ComparedScenario};
 use deadheat_analysis::number::percent;
-use deadheat_record::{Finding, Severity, VerdictWord};
+use deadheat_record::{Finding, VerdictWord};
 
 use super::words::{label, quotient, sentence, shape, value};
+use crate::markdown::finding;
 use crate::text::plain;
 
 /// The whole comparison.
@@ -111,15 +112,6 @@ fn contender(one: &Change) -> String {
         (Some(old), Some(new)) if old != new => format!("{name} {} → {}", code(old), code(new)),
         _ => name,
     }
-}
-
-fn finding(one: &Finding) -> String {
-    let word = match one.severity {
-        Severity::Invalid => "**invalid**",
-        Severity::Warn => "warning",
-    };
-    let who = one.contender.as_ref().map_or_else(String::new, |who| format!("{}: ", code(who)));
-    format!("- {word} {}: {who}{} → {}\n", code(&one.code), text(&one.message), text(&one.remedy))
 }
 
 fn foot(document: &CompareDocument) -> String {
