@@ -28,7 +28,7 @@ pub(crate) use bar::{Bar, bar};
 pub use comparison::{comparison, conditions};
 pub(crate) use edge::{behind, over};
 pub(crate) use findings::lines as finding_lines;
-pub(crate) use paragraph::indented;
+pub(crate) use paragraph::{LABEL, indented, labelled};
 pub use parity::parity;
 pub(crate) use scenario::{counted, lasted, verdict_tone};
 

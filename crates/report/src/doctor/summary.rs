@@ -10,11 +10,8 @@ use deadheat_record::{
 };
 
 use crate::style::{Style, Tone};
-use crate::terminal::{finding_lines, indented, verdict_tone};
+use crate::terminal::{LABEL, finding_lines, indented, labelled, verdict_tone};
 use crate::text::{left, plain, right};
-
-/// Columns of the labels at the left.
-const LABEL: usize = 13;
 
 /// The whole summary, in lines of at most the style's width.
 pub fn summary(record: &DoctorRecord, style: &Style) -> String {
@@ -23,15 +20,15 @@ pub fn summary(record: &DoctorRecord, style: &Style) -> String {
     for (label, text) in
         facts(&record.machine, record).iter().chain(&disturbance(&record.noise, &record.machine))
     {
-        lines.extend(row(label, text, style));
+        lines.extend(labelled(label, text, style));
     }
     lines.push(String::new());
-    lines.extend(row("ceiling", &ceiling(record), style));
+    lines.extend(labelled("ceiling", &ceiling(record), style));
     for text in record.link.iter().flat_map(link) {
-        lines.extend(row("link", &text, style));
+        lines.extend(labelled("link", &text, style));
     }
     if let Some(floor) = &record.floor {
-        lines.extend(row("noise floor", &noise_floor(floor), style));
+        lines.extend(labelled("noise floor", &noise_floor(floor), style));
         if !is_invalid(floor) {
             lines.extend(resolution(record, style));
         }
@@ -466,14 +463,4 @@ pub fn race_line(proof: &Proof, race: &ProofRace, done: usize, style: &Style) ->
         race.epochs,
         clock(race.took_s.round() as u64)
     )
-}
-
-/// A label, and a text that is wrapped beside it.
-fn row(label: &str, text: &str, style: &Style) -> Vec<String> {
-    let wrapped = indented(text, LABEL, Tone::Plain, style);
-    let labelled = |(index, line): (usize, String)| match index {
-        0 => format!("{}{}", style.paint(Tone::Quiet, &left(label, LABEL)), line.trim_start()),
-        _ => line,
-    };
-    wrapped.into_iter().enumerate().map(labelled).collect()
 }

@@ -7,11 +7,10 @@ use deadheat_record::{ArrivalsWord, BEYOND, LoadHost, LoadRecord, LoadShape, Loa
 
 use super::chart::Chart;
 use crate::style::{Style, Tone};
-use crate::terminal::{finding_lines, indented};
+use crate::terminal::{LABEL, finding_lines, labelled};
 use crate::text::{columns, left, plain, right, shorten_end, wrap};
 
-/// Columns of the labels at the left, and of each column of times.
-const LABEL: usize = 13;
+/// Columns of the names of times, and of each column of times.
 const NAME: usize = 8;
 const TIME: usize = 11;
 /// Minimum width at which the drawing is next to the table.
@@ -91,7 +90,7 @@ fn throughput(record: &LoadRecord, style: &Style) -> Vec<String> {
         let kept = percent(share.min(1.0));
         parts.push(format!("{}/s due, of which the server kept up with {kept}", three_digits(offered)));
     }
-    let mut lines = row("throughput", &style.spell(&parts.join(" · ")), style);
+    let mut lines = labelled("throughput", &style.spell(&parts.join(" · ")), style);
     if let Some(first) = lines.first_mut() {
         *first = first.replacen(&rate, &style.paint(Tone::Strong, &rate), 1);
     }
@@ -99,7 +98,7 @@ fn throughput(record: &LoadRecord, style: &Style) -> Vec<String> {
         let per_s = |total: u64| bytes((total as f64 / (record.duration_s + record.drain_s)) as u64);
         let (read, written) = (per_s(record.bytes_read), per_s(record.bytes_written));
         let text = format!("{read}/s received · {written}/s sent, heads included");
-        lines.extend(row("transfer", &style.spell(&text), style));
+        lines.extend(labelled("transfer", &style.spell(&text), style));
     }
     lines
 }
@@ -199,16 +198,16 @@ fn answers(record: &LoadRecord, style: &Style) -> Vec<String> {
         .map(|(kind, n)| format!("{} {kind}", whole(*n)))
         .collect();
     let sum = if kinds.is_empty() { "0".into() } else { kinds.join(" + ") };
-    let mut lines = row("requests", &format!("{} = {sum}", whole(record.requests)), style);
+    let mut lines = labelled("requests", &format!("{} = {sum}", whole(record.requests)), style);
     if !record.status.is_empty() {
         let codes: Vec<String> =
             record.status.iter().map(|(code, n)| format!("{code}: {}", whole(*n))).collect();
-        lines.extend(row("status", &codes.join(", "), style));
+        lines.extend(labelled("status", &codes.join(", "), style));
     }
-    lines.extend(row("checked", &checked(record), style));
+    lines.extend(labelled("checked", &checked(record), style));
     for fault in record.faults.iter().take(SHOWN_FAULTS) {
         let text = format!("{} {}: {}", whole(fault.count), plain(&fault.outcome), plain(&fault.cause));
-        lines.extend(row("failed", &text, style));
+        lines.extend(labelled("failed", &text, style));
     }
     for one in record.mismatches.iter().take(SHOWN_MISMATCHES) {
         let text = format!(
@@ -219,7 +218,7 @@ fn answers(record: &LoadRecord, style: &Style) -> Vec<String> {
             whole(one.length),
             shorten_end(&plain(&one.body), style.width.saturating_sub(LABEL + 8), &style.spell("…"))
         );
-        lines.extend(row("wrong", &text, style));
+        lines.extend(labelled("wrong", &text, style));
     }
     lines
 }
@@ -270,7 +269,7 @@ fn connections(record: &LoadRecord, style: &Style) -> Vec<String> {
     parts.extend(
         more.iter().filter(|(n, ..)| *n > 0).map(|(n, what, how)| format!("{} {how}", count(*n, what))),
     );
-    row("connections", &parts.join("; "), style)
+    labelled("connections", &parts.join("; "), style)
 }
 
 fn generator(record: &LoadRecord, style: &Style) -> Vec<String> {
@@ -288,7 +287,7 @@ fn generator(record: &LoadRecord, style: &Style) -> Vec<String> {
     parts.extend(share(generator.cpu_share, "busy"));
     parts.extend(share(generator.spin_share.filter(|share| *share > 0.0), "spinning"));
     parts.extend(share(generator.run_delay_share, "waiting for a CPU"));
-    let mut lines = row("generator", &parts.join(", "), style);
+    let mut lines = labelled("generator", &parts.join(", "), style);
     if let Some(ceiling) = &record.ceiling {
         let share = ceiling.share.map(|share| format!("; this load is {} of it", percent(share)));
         let text = format!(
@@ -296,7 +295,7 @@ fn generator(record: &LoadRecord, style: &Style) -> Vec<String> {
             three_digits(ceiling.throughput_rps),
             share.unwrap_or_default()
         );
-        lines.extend(row("ceiling", &text, style));
+        lines.extend(labelled("ceiling", &text, style));
     }
     lines
 }
@@ -304,9 +303,9 @@ fn generator(record: &LoadRecord, style: &Style) -> Vec<String> {
 /// What each load host did, and how close together they began.
 fn hosts(record: &LoadRecord, style: &Style) -> Vec<String> {
     let mut lines: Vec<String> =
-        record.hosts.iter().flat_map(|one| row("load host", &style.spell(&host(one)), style)).collect();
+        record.hosts.iter().flat_map(|one| labelled("load host", &style.spell(&host(one)), style)).collect();
     if let Some(skew) = record.start_skew_ns {
-        lines.extend(row("", &format!("all began within {}", time_ns(skew as f64)), style));
+        lines.extend(labelled("", &format!("all began within {}", time_ns(skew as f64)), style));
     }
     lines
 }
@@ -328,19 +327,6 @@ fn host(host: &LoadHost) -> String {
     }
     parts.extend(host.start_delay_ns.map(|ns| format!("began {} late", time_ns(ns as f64))));
     parts.join(" · ")
-}
-
-/// A label, and a text that is wrapped beside it.
-fn row(label: &str, text: &str, style: &Style) -> Vec<String> {
-    let wrapped = indented(text, LABEL, Tone::Plain, style);
-    wrapped
-        .into_iter()
-        .enumerate()
-        .map(|(index, line)| match index {
-            0 => format!("{}{}", style.paint(Tone::Quiet, &left(label, LABEL)), line.trim_start()),
-            _ => line,
-        })
-        .collect()
 }
 
 fn count(count: u64, word: &str) -> String {

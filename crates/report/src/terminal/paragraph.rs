@@ -1,7 +1,10 @@
-//! Wraps text to the terminal's width, in one tone.
+//! Wraps text to the terminal's width, in one tone, alone or beside a label.
 
 use crate::style::{Style, Tone};
-use crate::text::wrap;
+use crate::text::{left, wrap};
+
+/// Columns of the labels at the left.
+pub(crate) const LABEL: usize = 13;
 
 /// Wrapped text with every line indented; lines after the first are indented by two more.
 pub(crate) fn indented(text: &str, indent: usize, tone: Tone, style: &Style) -> Vec<String> {
@@ -11,4 +14,13 @@ pub(crate) fn indented(text: &str, indent: usize, tone: Tone, style: &Style) -> 
         format!("{margin}{}", style.paint(tone, line))
     };
     lines.iter().enumerate().map(line).collect()
+}
+
+/// A label, and a text that is wrapped beside it.
+pub(crate) fn labelled(label: &str, text: &str, style: &Style) -> Vec<String> {
+    let mut lines = indented(text, LABEL, Tone::Plain, style);
+    if let Some(first) = lines.first_mut() {
+        *first = format!("{}{}", style.paint(Tone::Quiet, &left(label, LABEL)), first.trim_start());
+    }
+    lines
 }
