@@ -9,7 +9,7 @@ mod scenario;
 mod sweep;
 
 use deadheat_analysis::number::{percent, three_digits, time_ns};
-use deadheat_analysis::{CollectorResult, Comparison, Ended, Report, ScenarioResult};
+use deadheat_analysis::{CollectorResult, Comparison, Ended, ParitySummary, Report, ScenarioResult};
 use deadheat_record::{AuditRecord, Finding, Severity};
 
 use crate::audit;
@@ -52,8 +52,8 @@ fn lasted(report: &Report, scenario: &ScenarioResult) -> String {
     }
 }
 
-/// A table; `rules` is the line below the titles.
-fn table(titles: &[&str], rules: &str, rows: impl IntoIterator<Item = Vec<String>>) -> String {
+/// A table, with an empty line before it; `rules` is the line below the titles.
+pub(crate) fn table(titles: &[&str], rules: &str, rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut out = format!("\n| {} |\n|{rules}|\n", titles.join(" | "));
     rows.into_iter().for_each(|row| out += &format!("| {} |\n", row.join(" | ")));
     out
@@ -113,14 +113,11 @@ fn differences(report: &Report) -> String {
     if report.parity.is_empty() {
         return String::new();
     }
-    let mut out = String::from(
-        "\n### Parity\n\n| contender | probe | where | expected | got |\n|---|---|---|---|---|\n",
-    );
-    for one in &report.parity {
-        let row = [&one.contender, &one.probe, &one.path, &one.expected, &one.got].map(|each| code(each));
-        out += &format!("| {} |\n", row.join(" | "));
-    }
-    out
+    let titles = ["contender", "probe", "where", "expected", "got"];
+    let row = |one: &ParitySummary| {
+        [&one.contender, &one.probe, &one.path, &one.expected, &one.got].map(|each| code(each)).into()
+    };
+    format!("\n### Parity\n{}", table(&titles, "---|---|---|---|---", report.parity.iter().map(row)))
 }
 
 fn findings(findings: &[Finding]) -> String {

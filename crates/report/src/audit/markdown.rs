@@ -4,14 +4,14 @@
 
 use std::fmt::Write as _;
 
-use deadheat_record::{AuditRecord, CheckOutcome, ClaimHere, ClaimVerdict};
+use deadheat_record::{AuditRecord, CheckOutcome, ClaimHere, ClaimVerdict, PublishedCheck};
 
 use super::words::{
     check_word, expected, found, headline, here_interval, outcome_word, place, published, scenarios,
     verdict_word,
 };
 use crate::comparison::{code, text};
-use crate::markdown::finding;
+use crate::markdown::{finding, table};
 
 /// The whole audit.
 pub fn markdown(audit: &AuditRecord) -> String {
@@ -41,10 +41,10 @@ fn checks(audit: &AuditRecord) -> String {
         let word = outcome_word(one.outcome);
         let _ = writeln!(out, "- **{word}** {place}: {}", text(&one.text));
     }
-    out += "\n| run | contender | check | found | stated | outcome |\n|---|---|---|--:|--:|---|\n";
-    for one in &audit.checks {
-        let name = |name: &Option<String>| name.as_deref().map_or_else(String::new, code);
-        let row = [
+    let titles = ["run", "contender", "check", "found", "stated", "outcome"];
+    let name = |name: &Option<String>| name.as_deref().map_or_else(String::new, code);
+    let row = |one: &PublishedCheck| {
+        vec![
             name(&one.row),
             name(&one.contender),
             check_word(one.kind).into(),
@@ -54,10 +54,9 @@ fn checks(audit: &AuditRecord) -> String {
                 CheckOutcome::Contradicts => format!("**{}**", outcome_word(one.outcome)),
                 other => outcome_word(other).into(),
             },
-        ];
-        let _ = writeln!(out, "| {} |", row.join(" | "));
-    }
-    out
+        ]
+    };
+    out + &table(&titles, "---|---|---|--:|--:|---", audit.checks.iter().map(row))
 }
 
 fn generators(audit: &AuditRecord) -> String {
@@ -83,10 +82,8 @@ pub(crate) fn claims(audit: &AuditRecord) -> String {
     if audit.here.is_empty() {
         return String::new();
     }
-    let mut out = String::from(
-        "| metric | run | ratio | scenario | published | here | verdict |\n|---|---|---|---|--:|--:|---|\n",
-    );
-    for one in audit.here.iter().filter(|one| one.verdict != ClaimVerdict::NotTestable) {
+    let is_tested = |one: &&ClaimHere| one.verdict != ClaimVerdict::NotTestable;
+    let row = |one: &ClaimHere| {
         let name = |name: &Option<String>| name.as_deref().map_or_else(String::new, code);
         let who = [&one.contender, &one.baseline].map(name);
         let who: Vec<String> = who.into_iter().filter(|name| !name.is_empty()).collect();
@@ -94,7 +91,7 @@ pub(crate) fn claims(audit: &AuditRecord) -> String {
             ClaimVerdict::Contradicted => format!("**{}**", verdict_word(one.verdict)),
             other => verdict_word(other).into(),
         };
-        let row = [
+        vec![
             code(&one.metric),
             name(&one.row),
             who.join(" / "),
@@ -102,12 +99,14 @@ pub(crate) fn claims(audit: &AuditRecord) -> String {
             published(one),
             here_interval(one),
             verdict,
-        ];
-        let _ = writeln!(out, "| {} |", row.join(" | "));
-    }
-    out += &notes(audit, "Notes", &|one| one.verdict != ClaimVerdict::NotTestable);
-    out += &notes(audit, "Not testable here", &|one| one.verdict == ClaimVerdict::NotTestable);
-    out
+        ]
+    };
+    let titles = ["metric", "run", "ratio", "scenario", "published", "here", "verdict"];
+    let rows = audit.here.iter().filter(is_tested).map(row);
+    let table = table(&titles, "---|---|---|---|--:|--:|---", rows);
+    table.trim_start().to_owned()
+        + &notes(audit, "Notes", &|one| is_tested(&one))
+        + &notes(audit, "Not testable here", &|one| !is_tested(&one))
 }
 
 /// The notes on some of the claims, as a list.

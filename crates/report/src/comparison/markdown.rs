@@ -11,7 +11,7 @@ use deadheat_analysis::number::percent;
 use deadheat_record::{Finding, VerdictWord};
 
 use super::words::{label, quotient, sentence, shape, value};
-use crate::markdown::finding;
+use crate::markdown::{finding, table};
 use crate::text::plain;
 
 /// The whole comparison.
@@ -22,7 +22,7 @@ pub fn markdown(document: &CompareDocument) -> String {
         out += &format!("- {line}\n");
     }
     for scenario in &document.scenarios {
-        out += &table(document, scenario);
+        out += &changes(document, scenario);
     }
     let findings = document.findings.iter();
     let findings: Vec<&Finding> =
@@ -72,18 +72,17 @@ fn headlines(document: &CompareDocument) -> Vec<String> {
     lines
 }
 
-fn table(document: &CompareDocument, scenario: &ComparedScenario) -> String {
+fn changes(document: &CompareDocument, scenario: &ComparedScenario) -> String {
     let mut out = String::new();
     if document.kind == ComparedKind::Races {
         out += &format!("\n**{}**: {}\n", code(&scenario.name), text(&shape(&scenario.shape)));
     }
     let by = document.reference.as_ref().map_or_else(String::new, |one| format!(" by {}", code(one)));
-    out +=
-        &format!("\n| contender | metric | old | new | new/old{by} | verdict |\n|---|---|--:|--:|---|---|\n");
-    for (at, one) in scenario.changes.iter().enumerate() {
+    let titles = ["contender", "metric", "old", "new", &format!("new/old{by}"), "verdict"];
+    let row = |(at, one): (usize, &Change)| {
         // Show a name once for all its metrics.
         let first = at == 0 || scenario.changes[at - 1].contender != one.contender;
-        let row = [
+        vec![
             if first { contender(one) } else { String::new() },
             label(one.metric, &scenario.shape),
             value(one.metric, one.old),
@@ -95,10 +94,9 @@ fn table(document: &CompareDocument, scenario: &ComparedScenario) -> String {
                 }
                 other => other.word().into(),
             },
-        ];
-        out += &format!("| {} |\n", row.join(" | "));
-    }
-    out
+        ]
+    };
+    out + &table(&titles, "---|---|--:|--:|---|---", scenario.changes.iter().enumerate().map(row))
 }
 
 /// The name, with its versions if they differ.
