@@ -19,6 +19,7 @@ mod time;
 
 use deadheat_analysis::{Report, ScenarioResult};
 
+pub(crate) use axis::{of_powers, tick};
 pub(crate) use model::*;
 
 /// All figures of a kind.

@@ -48,7 +48,7 @@ pub(super) fn labelled(
 }
 
 /// The text of a tick: `20 ms` for `20.0 ms`.
-pub(super) fn tick(text: &str) -> String {
+pub(crate) fn tick(text: &str) -> String {
     let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
     let short =
         if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
@@ -79,7 +79,7 @@ pub(super) fn between(low: f64, high: f64, most: f64) -> Vec<f64> {
 }
 
 /// The multiples of each power of ten that lie between two numbers.
-fn of_powers(low: f64, high: f64, multiples: &[f64]) -> Vec<f64> {
+pub(crate) fn of_powers(low: f64, high: f64, multiples: &[f64]) -> Vec<f64> {
     let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
     let all = powers.flat_map(|power| multiples.iter().map(move |one| one * 10_f64.powi(power)));
     all.filter(|one| (low..=high).contains(one)).collect()

@@ -2,8 +2,10 @@
 //!
 //! Owns: which time falls into which column, and where the axis has ticks. Must not know: what the times belong to.
 
+use deadheat_analysis::number::time_ns;
 use deadheat_record::EncodedHistogram;
 
+use crate::figures::{of_powers, tick};
 use crate::style::{Style, Tone};
 use crate::text::columns;
 
@@ -100,17 +102,17 @@ impl Bins {
 
     /// The axis with its ticks, and their labels: at 1, 2 and 5 of every decade if there is room, otherwise at 1.
     fn axis(&self, style: &Style) -> (String, String) {
-        let [line, tick] = if style.unicode { ['─', '┬'] } else { ['-', '+'] };
+        let [line, mark] = if style.unicode { ['─', '┬'] } else { ['-', '+'] };
         let draw = |steps: &[f64]| {
             let (mut axis, mut row) = (vec![line; self.counts.len()], Row::new(self.counts.len()));
             let mut all = true;
-            for ns in ticks(self.low_ns, self.high_ns, steps) {
-                let (at, label) = (self.place(ns), style.spell(&label(ns)));
+            for ns in of_powers(self.low_ns, self.high_ns, steps) {
+                let (at, label) = (self.place(ns), style.spell(&tick(&time_ns(ns))));
                 let fits = row.put(at, &label, columns(&label) / 2);
                 // A label that has no room at either end is not required.
                 all &= fits || at < columns(&label) || at + columns(&label) > self.counts.len();
                 if fits {
-                    axis[at] = tick;
+                    axis[at] = mark;
                 }
             }
             (all, axis.into_iter().collect::<String>(), row.text())
@@ -121,21 +123,8 @@ impl Bins {
         }
         let (all, decades, labels_of_decades) = draw(&[1.0]);
         // Within one decade there may be no tick at 1.
-        if all && decades.contains(tick) { (decades, labels_of_decades) } else { (axis, labels) }
+        if all && decades.contains(mark) { (decades, labels_of_decades) } else { (axis, labels) }
     }
-}
-
-fn ticks(low_ns: f64, high_ns: f64, steps: &[f64]) -> Vec<f64> {
-    let decades = 2..14;
-    let all = decades.flat_map(|decade| steps.iter().map(move |step| step * 10_f64.powi(decade)));
-    all.filter(|ns| (low_ns..=high_ns).contains(ns)).collect()
-}
-
-/// A round time: `200 µs`, `1 s`.
-fn label(ns: f64) -> String {
-    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
-    let (size, unit) = units.iter().find(|(size, _)| ns >= size * 0.999).unwrap_or(&(1.0, "ns"));
-    format!("{:.0} {unit}", ns / size)
 }
 
 /// Lines from the top. Every column that is not empty is visible.
