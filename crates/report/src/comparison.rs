@@ -7,4 +7,4 @@ mod words;
 
 pub use markdown::markdown;
 pub(crate) use markdown::{code, text};
-pub(crate) use words::{label, quotient, sentence, shape, value};
+pub(crate) use words::{label, outcome, quotient, sentence, shape, value};

@@ -5,12 +5,11 @@
 
 use std::fmt::Write as _;
 
-use deadheat_analysis::ConditionPlace;
 use deadheat_analysis::compare::{Change, CompareDocument, ComparedKind, ComparedScenario};
 use deadheat_analysis::number::percent;
 use deadheat_record::{Finding, VerdictWord};
 
-use super::words::{label, quotient, sentence, shape, value};
+use super::words::{label, outcome, quotient, sentence, shape, value};
 use crate::markdown::{finding, table};
 use crate::text::plain;
 
@@ -34,25 +33,13 @@ pub fn markdown(document: &CompareDocument) -> String {
     if !document.conditions.is_empty() {
         out += "\n";
         for one in &document.conditions {
-            let said = match one.holds {
-                true => format!("**holds**: {}", places(&one.of)),
-                false if one.is_unknown() => {
-                    format!("**unknown**, because it was not compared: {}", places(&one.unknown))
-                }
-                false => "does not hold".into(),
-            };
-            out += &format!("- fail if {}: {said}\n", code(&one.condition));
+            let (word, rest) = outcome(one, &code);
+            let word = if one.holds || one.is_unknown() { format!("**{word}**") } else { word.into() };
+            out += &format!("- fail if {}: {word}{rest}\n", code(&one.condition));
         }
     }
     out += &foot(document);
     out
-}
-
-fn places(all: &[ConditionPlace]) -> String {
-    let one = |place: &ConditionPlace| {
-        format!("{} in {} ({})", code(&place.contender), code(&place.scenario), code(place.metric.word()))
-    };
-    all.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// One sentence for each requested comparison; if there are many, only a count.

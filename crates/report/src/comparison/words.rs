@@ -4,6 +4,7 @@
 
 use deadheat_analysis::compare::Change;
 use deadheat_analysis::number::{self, amount, interval, percent, ratio_within};
+use deadheat_analysis::{ConditionPlace, ConditionResult};
 use deadheat_record::{Experiment, Metric, Unit, VerdictWord};
 
 use crate::text::plain;
@@ -32,6 +33,21 @@ pub(crate) fn value(metric: Metric, value: Option<f64>) -> String {
 /// The ratio with its interval: `0.956 (0.944 to 0.969)`.
 pub(crate) fn quotient(one: &Change) -> String {
     one.ratio.map_or_else(|| "?".into(), |value| number::quotient(value, one.low, one.high))
+}
+
+/// The outcome of a condition: its word, and what follows the word. `name` formats a name.
+pub(crate) fn outcome(one: &ConditionResult, name: &dyn Fn(&str) -> String) -> (&'static str, String) {
+    let place = |one: &ConditionPlace| {
+        format!("{} in {} ({})", name(&one.contender), name(&one.scenario), name(one.metric.word()))
+    };
+    let places = |all: &[ConditionPlace]| all.iter().map(place).collect::<Vec<_>>().join(", ");
+    match one.holds {
+        true => ("holds", format!(": {}", places(&one.of))),
+        false if one.is_unknown() => {
+            ("unknown", format!(", because it was not compared: {}", places(&one.unknown)))
+        }
+        false => ("does not hold", String::new()),
+    }
 }
 
 /// A title within a sentence: "Cold start" as "cold start", but "CPU time" as it is.

@@ -2,15 +2,15 @@
 //!
 //! Owns: the order, the columns, and which of them matter most. It escapes text from outside once.
 
+use deadheat_analysis::ConditionResult;
 use deadheat_analysis::compare::{Change, CompareDocument, ComparedKind, ComparedScenario};
 use deadheat_analysis::number::percent;
-use deadheat_analysis::{ConditionPlace, ConditionResult};
 
 use super::findings::lines as finding_lines;
 use super::paragraph::indented;
 use super::scenario::verdict_cell;
 use super::table::{self, Cell, Column};
-use crate::comparison::{label, quotient, sentence, shape, value};
+use crate::comparison::{label, outcome, quotient, sentence, shape, value};
 use crate::style::{Style, Tone};
 use crate::text::{plain, shorten_end, wrap};
 
@@ -111,22 +111,9 @@ fn condition_lines(results: &[ConditionResult], style: &Style) -> Vec<String> {
     }
     let mut lines = vec![String::new()];
     for one in results {
-        let (said, tone) = match one.holds {
-            true => (format!("holds: {}", places(&one.of)), Tone::Alarm),
-            false if one.is_unknown() => {
-                (format!("unknown, because it was not compared: {}", places(&one.unknown)), Tone::Alarm)
-            }
-            false => ("does not hold".into(), Tone::Plain),
-        };
-        lines.extend(indented(&format!("fail if '{}': {said}", plain(&one.condition)), 0, tone, style));
+        let (word, rest) = outcome(one, &plain);
+        let tone = if one.holds || one.is_unknown() { Tone::Alarm } else { Tone::Plain };
+        lines.extend(indented(&format!("fail if '{}': {word}{rest}", plain(&one.condition)), 0, tone, style));
     }
     lines
-}
-
-/// `api in closed-64 (p99)`, and others.
-fn places(all: &[ConditionPlace]) -> String {
-    let one = |place: &ConditionPlace| {
-        format!("{} in {} ({})", plain(&place.contender), plain(&place.scenario), place.metric.word())
-    };
-    all.iter().map(one).collect::<Vec<_>>().join(", ")
 }
