@@ -24,10 +24,11 @@ use crate::style::{Style, Tone};
 use crate::text::{plain, wrap};
 
 pub use audit::audit;
-pub(crate) use bar::{Bar, bar};
+pub(crate) use bar::{Bar, DRAWN_FROM, bar};
 pub use comparison::{comparison, conditions};
 pub(crate) use edge::{behind, over};
 pub(crate) use findings::lines as finding_lines;
+pub(crate) use ladder::added;
 pub(crate) use paragraph::{LABEL, indented, labelled};
 pub use parity::parity;
 pub(crate) use scenario::{counted, lasted, verdict_tone};

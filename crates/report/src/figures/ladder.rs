@@ -8,14 +8,11 @@ use deadheat_analysis::{Climb, LadderResult, LadderStep};
 use super::axis::tick;
 use super::model::{Axis, Bar, Cell, Color, Drawing, Figure, Group, Key, Row, Section, Table};
 use super::{Scope, values};
+use crate::terminal::added;
 
 /// For each ladder, the parts of each contender's request.
 pub(super) fn parts(scope: &Scope<'_>) -> Vec<Figure> {
     scope.report.ladders.iter().filter(|one| !one.contenders.is_empty()).map(figure).collect()
-}
-
-fn added(step: &LadderStep) -> String {
-    if step.faster { "0, is faster".into() } else { time_ns(step.added_us * 1e3) }
 }
 
 fn figure(ladder: &LadderResult) -> Figure {

@@ -5,10 +5,11 @@
 use std::iter::once;
 
 use deadheat_analysis::number::time_ns;
-use deadheat_analysis::{Climb, LadderResult, LadderStep};
+use deadheat_analysis::{Climb, LadderResult};
 
 use super::{shown, table};
 use crate::comparison::code;
+use crate::terminal::added;
 
 /// A line for each contender, a column for each rung.
 pub(super) fn section(ladder: &LadderResult) -> String {
@@ -27,8 +28,4 @@ pub(super) fn section(ladder: &LadderResult) -> String {
         code(&ladder.name),
         table(&titles, &rules, ladder.contenders.iter().map(row))
     )
-}
-
-fn added(step: &LadderStep) -> String {
-    if step.faster { "0, is faster".into() } else { time_ns(step.added_us * 1e3) }
 }

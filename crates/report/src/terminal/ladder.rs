@@ -10,6 +10,11 @@ use super::table::{self, Column};
 use crate::style::{Style, Tone};
 use crate::text::plain;
 
+/// What a rung adds to the time of the one before.
+pub(crate) fn added(step: &LadderStep) -> String {
+    if step.faster { "0, is faster".into() } else { time_ns(step.added_us * 1e3) }
+}
+
 /// One line per contender and rung.
 pub(super) fn lines(ladder: &LadderResult, style: &Style) -> Vec<String> {
     let about = format!(
@@ -30,9 +35,7 @@ pub(super) fn lines(ladder: &LadderResult, style: &Style) -> Vec<String> {
             crate::text::shorten_end(&plain(&step.scenario), 28, "…")
         }),
         Column::of(&rows, "per request", None, false, |(_, _, step)| time_ns(step.time_us * 1e3)),
-        Column::of(&rows, "adds", None, false, |(_, _, step)| {
-            if step.faster { "0, is faster".into() } else { time_ns(step.added_us * 1e3) }
-        }),
+        Column::of(&rows, "adds", None, false, |(_, _, step)| added(step)),
     ];
     lines.extend(table::lines(columns, 0, 2, style));
     lines
