@@ -1,9 +1,10 @@
-//! Text in columns: escaping of text from outside, measuring, padding, shortening, wrapping.
+//! Text in columns: escaping of text from outside, counting, measuring, padding, shortening, wrapping.
 //!
 //! Owns: every decision about what a character may do to a terminal. Must not know: what a text means.
 
 use std::fmt::Write as _;
 
+use deadheat_analysis::number::whole;
 use unicode_width::UnicodeWidthChar as _;
 
 /// The text with all characters escaped that a terminal would act on or not show: control characters, invisible ones, and those that change the
@@ -32,6 +33,11 @@ fn acts(character: char) -> bool {
             | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ffa0}'
             | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}'
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A number of things: `1 error`, `1,024 connections`.
+pub(crate) fn count(count: u64, word: &str) -> String {
+    format!("{} {word}{}", whole(count), if count == 1 { "" } else { "s" })
 }
 
 /// The number of columns that the text takes, summed over its characters, so that cutting and measuring agree.

@@ -11,7 +11,7 @@ use deadheat_record::{
 
 use crate::style::{Style, Tone};
 use crate::terminal::{LABEL, finding_lines, indented, labelled, verdict_tone};
-use crate::text::{left, plain, right};
+use crate::text::{count, left, plain, right};
 
 /// The whole summary, in lines of at most the style's width.
 pub fn summary(record: &DoctorRecord, style: &Style) -> String {
@@ -49,20 +49,15 @@ pub fn summary(record: &DoctorRecord, style: &Style) -> String {
 }
 
 fn heading(record: &DoctorRecord, style: &Style) -> Vec<String> {
-    let count = |severity| record.findings.iter().filter(|finding| finding.severity == severity).count();
-    let (invalid, warnings) = (count(Severity::Invalid), count(Severity::Warn));
-    let warned = match warnings {
-        0 => String::new(),
-        1 => ", with 1 warning".into(),
-        n => format!(", with {n} warnings"),
-    };
+    let found = |severity| record.findings.iter().filter(|finding| finding.severity == severity).count();
+    let (invalid, warnings) = (found(Severity::Invalid), found(Severity::Warn));
     let (text, tone) = match (record.fit, warnings) {
         (false, _) => (
             format!("unfit for measuring: {invalid} of {} findings forbid it", invalid + warnings),
             Tone::Alarm,
         ),
         (true, 0) => ("fit for measuring".to_owned(), Tone::Good),
-        (true, _) => (format!("fit for measuring{warned}"), Tone::Caution),
+        (true, n) => (format!("fit for measuring, with {}", count(n as u64, "warning")), Tone::Caution),
     };
     let mode = match record.mode {
         DoctorMode::Quick => "facts and ceiling (--quick)",
@@ -304,7 +299,7 @@ fn disturbance(noise: &Noise, machine: &Machine) -> Vec<(&'static str, String)> 
 
 fn ceiling(record: &DoctorRecord) -> String {
     let Some(one) = &record.ceiling else { return "not measured".into() };
-    let threads = if one.threads == 1 { "1 thread".into() } else { format!("{} threads", one.threads) };
+    let threads = count(one.threads, "thread");
     let busy = one.cpu_share.map_or_else(String::new, |share| format!(", {} busy", percent(share)));
     let backend = match one.backend.as_str() {
         "auto" => String::new(),
@@ -440,7 +435,7 @@ pub fn announcement(proof: &Proof) -> String {
     let names: Vec<String> = proof.rows.iter().map(|row| plain(&row.name)).collect();
     format!(
         "proof: {} of each kind ({}), at most {}; Ctrl-C keeps the finished races",
-        if proof.races == 1 { "1 race".into() } else { format!("{} races", proof.races) },
+        count(proof.races as u64, "race"),
         names.join(", "),
         clock(proof.most_s.round() as u64)
     )

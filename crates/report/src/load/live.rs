@@ -5,7 +5,7 @@
 use deadheat_analysis::number::{clock, three_digits, time_ns, whole};
 
 use crate::style::{Style, Tone};
-use crate::text::{right, shorten_end};
+use crate::text::{count, right, shorten_end};
 
 /// Maximum length of the bar.
 const LONGEST_BAR: usize = 60;
@@ -103,14 +103,12 @@ pub fn plain_line(state: &LoadState) -> String {
 fn numbers(state: &LoadState, fixed: bool) -> String {
     let place = |text: String, width| if fixed { right(&text, width) } else { text };
     let time = |ns: Option<u64>| place(ns.map_or_else(|| "-".into(), |ns| time_ns(ns as f64)), 7);
-    let plural =
-        |count: u64, word: &str| format!("{} {word}{}", whole(count), if count == 1 { "" } else { "s" });
     let parts = [
         place(format!("{}/s", three_digits(state.rate_per_s)), 9),
         format!("p50 {}", time(state.p50_ns)),
         format!("p99 {}", time(state.p99_ns)),
-        plural(state.errors, "error"),
-        plural(state.connections, "connection"),
+        count(state.errors, "error"),
+        count(state.connections, "connection"),
     ];
     parts.join(if fixed { "   " } else { ", " })
 }

@@ -8,7 +8,7 @@ use deadheat_record::{ArrivalsWord, BEYOND, LoadHost, LoadRecord, LoadShape, Loa
 use super::chart::Chart;
 use crate::style::{Style, Tone};
 use crate::terminal::{LABEL, finding_lines, labelled};
-use crate::text::{columns, left, plain, right, shorten_end, wrap};
+use crate::text::{columns, count, left, plain, right, shorten_end, wrap};
 
 /// Columns of the names of times, and of each column of times.
 const NAME: usize = 8;
@@ -327,10 +327,6 @@ fn host(host: &LoadHost) -> String {
     }
     parts.extend(host.start_delay_ns.map(|ns| format!("began {} late", time_ns(ns as f64))));
     parts.join(" · ")
-}
-
-fn count(count: u64, word: &str) -> String {
-    format!("{} {word}{}", whole(count), if count == 1 { "" } else { "s" })
 }
 
 /// `10 s`, `0.5 s`, `2.03 s`.

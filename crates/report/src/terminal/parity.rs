@@ -5,7 +5,7 @@
 use deadheat_record::Difference;
 
 use crate::style::{Style, Tone};
-use crate::text::{columns, left, plain, shorten_end, shorten_middle, wrap};
+use crate::text::{columns, count, left, plain, shorten_end, shorten_middle, wrap};
 
 /// The differences grouped by contender, then by probe, with their count in the last line.
 pub fn parity(differences: &[Difference], style: &Style) -> String {
@@ -17,7 +17,7 @@ pub fn parity(differences: &[Difference], style: &Style) -> String {
         }
         lines.push(String::new());
     }
-    lines.push(count(differences));
+    lines.push(total(differences));
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
@@ -97,13 +97,14 @@ fn source(against: &str, when: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn count(differences: &[Difference]) -> String {
+fn total(differences: &[Difference]) -> String {
     let mut names: Vec<&str> = differences.iter().map(|one| one.contender.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    let plural = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
     match differences.len() {
         0 => "parity: every contender answers alike".into(),
-        n => format!("parity: {} in {}", plural(n, "difference"), plural(names.len(), "contender")),
+        n => {
+            format!("parity: {} in {}", count(n as u64, "difference"), count(names.len() as u64, "contender"))
+        }
     }
 }
