@@ -6,11 +6,8 @@ use deadheat_analysis::number::{clock, quotient, three_digits};
 use deadheat_record::VerdictWord;
 
 use crate::style::{Style, Tone};
-use crate::terminal::{Bar, bar, verdict_tone};
+use crate::terminal::{Bar, DRAWN_FROM, bar, verdict_tone};
 use crate::text::{columns, left, plain, right, shorten_end};
-
-/// Minimum width at which the interval is also drawn.
-const DRAWN_FROM: usize = 100;
 
 /// The state of a race.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -2,7 +2,9 @@
 //!
 //! Owns: the position of rows on a sheet. Must not know: what their values mean.
 
-use super::canvas::{Along, BAND, Canvas, Drawn, INK, LEFT, MUTED, Paint, RIGHT, RULE, WIDTH, paint, wide};
+use plotters::style::WHITE;
+
+use super::canvas::{Along, BAND, Canvas, Drawn, INK, LEFT, MUTED, RIGHT, RULE, WIDTH, paint, wide};
 use super::{LINE, SIDE};
 use crate::figures::{Group, Row, Rows};
 use crate::text::{plain, wrap};
@@ -111,5 +113,3 @@ fn draw_row(canvas: &Canvas<'_>, row: &Row, top: i32, x: &Along<'_>) -> Drawn {
     canvas.write(&row.label, 30, SIZE, INK, RIGHT, (x.from - 16, middle))?;
     canvas.write(&row.aside, 42, SIZE, MUTED, LEFT, (x.to + 18, middle))
 }
-
-const WHITE: Paint = plotters::style::RGBColor(0xff, 0xff, 0xff);

@@ -4,6 +4,9 @@
 
 use crate::style::Style;
 
+/// Minimum width of a terminal at which intervals are also drawn.
+pub(crate) const DRAWN_FROM: usize = 100;
+
 /// The scale that all bars of one table share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bar {

@@ -6,7 +6,7 @@ use deadheat_analysis::number::{ends_nearby, quotient};
 use deadheat_analysis::{Comparison, ContenderResult, Ended, Ranking, Report, ScenarioResult};
 use deadheat_record::{Metric, VerdictWord};
 
-use super::bar::{Bar, bar};
+use super::bar::{Bar, DRAWN_FROM, bar};
 use super::paragraph::indented;
 use super::table::{self, Cell, Column};
 use super::{collector, edge, findings, profile, quota};
@@ -16,9 +16,6 @@ use crate::style::{Style, Tone};
 use crate::text::plain;
 use crate::transport;
 use deadheat_analysis::experiment::{measured, of_scenario, sentence};
-
-/// Minimum width at which the interval is also drawn.
-const DRAWN_FROM: usize = 100;
 
 pub(super) fn lines(report: &Report, scenario: &ScenarioResult, style: &Style) -> Vec<String> {
     let mut lines = indented(&about(report, scenario), 0, Tone::Quiet, style);
