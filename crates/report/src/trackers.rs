@@ -73,9 +73,9 @@ fn every(report: &Report) -> impl Iterator<Item = (&ScenarioResult, &ContenderRe
     let all = report.scenarios.iter();
     let all = all.flat_map(|scenario| scenario.results.iter().map(move |one| (scenario, one)));
     all.map(move |(scenario, result)| {
-        let taken = |metric: Option<Metric>| {
+        let taken = |metric: Metric| {
             let mut findings = scenario.findings.iter().chain(&report.findings);
-            findings.any(|one| one.takes(&result.contender, metric))
+            findings.any(|one| one.takes(&result.contender, Some(metric)))
         };
         let stands = measured(result).into_iter().filter(|one| !taken(one.metric)).collect();
         (scenario, result, stands)
@@ -88,7 +88,7 @@ fn name(scenario: &ScenarioResult, result: &ContenderResult) -> String {
 }
 
 struct Measured {
-    metric: Option<Metric>,
+    metric: Metric,
     slug: &'static str,
     unit: &'static str,
     value: f64,
@@ -105,7 +105,7 @@ fn measured(result: &ContenderResult) -> Vec<Measured> {
         let ends = figure.and_then(|one| Some((one.low? * size, one.high? * size)));
         let shown = result.value(metric).filter(|_| row.always_shown);
         let value = figure.map(|one| one.value).or(shown)? * size;
-        Some(Measured { metric: Some(metric), slug, unit, value, ends, bigger_is_better: row.more_is_better })
+        Some(Measured { metric, slug, unit, value, ends, bigger_is_better: row.more_is_better })
     };
     METRICS.iter().filter_map(one).collect()
 }
