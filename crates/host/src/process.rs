@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -408,7 +408,8 @@ impl LocalProcess {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .process_group_of_its_own()
+            // Protects the keeper from the terminal's signals.
+            .process_group(0)
             .spawn()?;
         let mut stdin = keeper.stdin.take().ok_or_else(|| io::Error::other("no pipe to the keeper"))?;
         let stdout = keeper.stdout.take().ok_or_else(|| io::Error::other("no pipe from the keeper"))?;
@@ -673,17 +674,6 @@ impl Process for LocalProcess {
 impl Drop for LocalProcess {
     fn drop(&mut self) {
         self.finish();
-    }
-}
-
-/// Protects the keeper from the terminal's signals.
-trait ProcessGroup {
-    fn process_group_of_its_own(&mut self) -> &mut Self;
-}
-
-impl ProcessGroup for Command {
-    fn process_group_of_its_own(&mut self) -> &mut Self {
-        std::os::unix::process::CommandExt::process_group(self, 0)
     }
 }
 
