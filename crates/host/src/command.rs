@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use deadheat_record::{Contender, Plan};
@@ -13,8 +13,6 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::process;
 
-/// How many of a command's last lines are shown when it fails.
-const TAIL_LINES: usize = 10;
 /// How many characters of a command are shown in messages.
 const SHOWN_LENGTH: usize = 200;
 /// How often to check whether a command with a time limit has ended.
@@ -100,10 +98,8 @@ impl ShellCommand {
         values: &BTreeMap<String, String>,
         log: PathBuf,
     ) -> Self {
-        let filled = env.into_iter().map(|(name, value)| (name.clone(), fill(value, values)));
-        let mut env: Vec<(String, String)> = filled.filter(|(_, value)| !names_a_server(value)).collect();
-        env.extend(values.iter().map(|(name, value)| (name.to_uppercase(), value.clone())));
-        Self { command: fill(command, values), folder: folder.to_owned(), env, log }
+        let env = env.into_iter().filter(|(_, value)| !names_a_server(&process::fill(value, values)));
+        Self::beside_services(command, folder, env, values, log)
     }
 
     /// The command as the shell gets it, shortened to one line.
@@ -115,24 +111,16 @@ impl ShellCommand {
         line.chars().take(SHOWN_LENGTH).chain(['…']).collect()
     }
 
-    /// Runs it to its end.
-    pub fn run(&self) -> io::Result<ExitStatus> {
-        self.shell()?.spawn()?.wait()
-    }
-
     /// Like [`Self::new`], for a command that runs beside services: all their values are known.
-    pub fn beside_services(
+    pub fn beside_services<'e>(
         command: &str,
         folder: &Path,
-        env: &BTreeMap<String, String>,
+        env: impl IntoIterator<Item = (&'e String, &'e String)>,
         values: &BTreeMap<String, String>,
         log: PathBuf,
     ) -> Self {
-        let own = env.iter().map(|(name, value)| (name.clone(), process::fill(value, values)));
-        let given =
-            values.iter().map(|(name, value)| (name.to_uppercase().replace(['.', '-'], "_"), value.clone()));
-        let env = own.chain(given).collect();
-        Self { command: process::fill(command, values), folder: folder.to_owned(), env, log }
+        let (command, env) = (process::fill(command, values), process::environment(env, values));
+        Self { command, folder: folder.to_owned(), env, log }
     }
 
     /// Runs it in a separate process group, and kills that group after `limit`; returns none in that case.
@@ -141,7 +129,7 @@ impl ShellCommand {
     }
 
     /// Runs it in a separate process group, and kills that group after `limit` or as soon as `stopped` returns true; returns none in that
-    /// case.
+    /// case. Kills what it leaves behind, too: that would run beside the race.
     pub fn run_until(&self, limit: Duration, stopped: &dyn Fn() -> bool) -> io::Result<Option<ExitStatus>> {
         let mut child = self.shell()?.process_group(0).spawn()?;
         let begin = Instant::now();
@@ -152,7 +140,8 @@ impl ShellCommand {
                 None => std::thread::sleep(GLANCE),
             }
         };
-        end_group(&mut child, ended.is_none());
+        let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+        let _ = child.wait();
         Ok(ended)
     }
 
@@ -174,24 +163,7 @@ impl ShellCommand {
 
     /// Its last lines, indented, with the path of the full log.
     pub fn tail(&self) -> String {
-        let output = self.output();
-        let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
-        if lines.is_empty() {
-            return format!("\n  it printed nothing ({})", self.log.display());
-        }
-        let last: Vec<String> =
-            lines[lines.len().saturating_sub(TAIL_LINES)..].iter().map(|line| printable(line)).collect();
-        format!("\n  its last lines ({}):\n    | {}", self.log.display(), last.join("\n    | "))
-    }
-}
-
-fn end_group(child: &mut Child, is_late: bool) {
-    // Kill the group also after a normal end: what a version command left behind must not disturb the race.
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-    if is_late {
-        let _ = child.wait();
+        process::tail(&self.log)
     }
 }
 
@@ -204,6 +176,15 @@ pub fn ended(status: ExitStatus) -> String {
     }
 }
 
+/// An exit status in words that follow "ended with".
+pub fn in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "an unknown status".into(),
+    }
+}
+
 /// A line of a command's output without terminal control characters.
 pub fn printable(line: &str) -> String {
     line.trim_end().chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
@@ -213,10 +194,6 @@ pub fn printable(line: &str) -> String {
 pub fn log_name(kind: &str, name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     format!("{kind}-{}.log", name.chars().map(plain).collect::<String>())
-}
-
-fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
-    values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
 }
 
 fn names_a_server(value: &str) -> bool {
@@ -241,4 +218,61 @@ pub fn line_buffering() -> BTreeMap<String, String> {
     set.filter(|(name, _)| BUFFERING.contains(name))
         .map(|(name, value)| (name.into(), value.into()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How a command ended that has at most this long; none if it had to be killed.
+    fn code(command: &ShellCommand, limit: Duration) -> Option<i32> {
+        command.run_within(limit).unwrap().map(|status| status.code().unwrap())
+    }
+
+    #[test]
+    fn its_exit_status_tells() {
+        let values = BTreeMap::from([("port".to_owned(), "7".to_owned())]);
+        let env = BTreeMap::from([("A".to_owned(), "a{port}".to_owned())]);
+        let ran = |shell: &str, limit_ms| {
+            let command =
+                ShellCommand::beside_services(shell, Path::new("/"), &env, &values, "/dev/null".into());
+            code(&command, Duration::from_millis(limit_ms))
+        };
+        assert_eq!(ran("test $PORT$A$(pwd) = 7a7/", 5_000), Some(0));
+        assert_eq!(ran("exit 3", 5_000), Some(3));
+        assert_eq!(ran("sleep 60", 20), None);
+    }
+
+    /// Whether the process is alive whose number a command left in a file.
+    fn lives(file: &Path) -> bool {
+        let text = fs::read_to_string(file).unwrap();
+        process::tree::lives(Path::new(process::tree::PROC), text.trim().parse().unwrap())
+    }
+
+    #[test]
+    fn nothing_of_it_lives_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let ran = |shell: &str, stopped: &dyn Fn() -> bool| {
+            let command =
+                ShellCommand::new(shell, folder.path(), [], &BTreeMap::new(), folder.path().join("log"));
+            command.run_until(Duration::from_secs(60), stopped).unwrap()
+        };
+        let left = folder.path().join("pid");
+        let begun = || left.exists();
+        // The shell waits for the last command of a pipeline, and that one waits for the first.
+        let pipeline = "sh -c 'echo $$ > new; mv new pid; exec sleep 600' | cat";
+        assert_eq!(ran(pipeline, &begun), None);
+        let gone = (0..5_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(2));
+            !lives(&left)
+        });
+        assert!(gone, "the first one of the pipeline lives on");
+        fs::remove_file(&left).unwrap();
+        assert!(ran("sleep 600 & echo $! > pid", &|| false).unwrap().success());
+        let gone = (0..5_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(2));
+            !lives(&left)
+        });
+        assert!(gone, "what it left in the background lives on");
+    }
 }

@@ -10,7 +10,6 @@ pub mod instructions;
 pub mod keeper;
 pub mod ports;
 pub mod profile;
-pub mod ready;
 pub mod run;
 pub(crate) mod tree;
 
@@ -33,8 +32,9 @@ use rustix::process::{Pid, Signal};
 use crate::affinity;
 use crate::cgroup::Cgroup;
 use crate::clock::Clock;
+use crate::command::{in_words, printable};
 use crate::process::instructions::Instructions;
-use crate::process::keeper::{KEEPER_COMMAND, KeeperOrder, Message, RUN_VARIABLE, in_words, now_ns};
+use crate::process::keeper::{KEEPER_COMMAND, KeeperOrder, Message, RUN_VARIABLE, now_ns};
 use crate::process::ports::Obstacle;
 use crate::process::profile::{ProfileError, Profiler};
 use crate::process::run::{LeftBehind, RunId};
@@ -230,7 +230,7 @@ pub trait Process {
         self.ended().map(in_words)
     }
 
-    /// The log's last lines, indented, with a heading; empty if the log is empty.
+    /// The log's last lines, indented, with a heading that names the log.
     fn tail(&self) -> String {
         tail(self.log())
     }
@@ -362,11 +362,7 @@ impl LocalProcess {
         let (address, listen_values) = listen_at(start, run)?;
         let mut values = start.values.clone();
         values.extend(listen_values.iter().cloned());
-        let mut env: Vec<(String, String)> =
-            start.env.iter().map(|(k, v)| (k.clone(), fill(v, &values))).collect();
-        for (name, value) in &values {
-            env.push((name.to_uppercase().replace(['.', '-'], "_"), value.clone()));
-        }
+        let mut env = environment(start.env, &values);
         env.push((RUN_VARIABLE.into(), run.to_string()));
         let (group, command) = (run.next_group(), fill(start.command, &values));
         let cpus = if start.limits.cpuset.is_empty() { start.cpus } else { &start.limits.cpuset }.to_vec();
@@ -740,19 +736,31 @@ fn listen_at(start: &ProcessSpec<'_>, run: &RunId) -> Result<(Address, Vec<(Stri
 }
 
 /// Replaces `{name}` for the names in `values`; leaves everything else unchanged.
-pub fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
+pub(crate) fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
     values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
 }
 
-/// The last lines of a log, indented, with a heading; empty if the log is empty.
-pub fn tail(log: &Path) -> String {
+/// The environment of a command: its own variables with placeholders replaced, and `values` as variables in capitals.
+pub(crate) fn environment<'e>(
+    own: impl IntoIterator<Item = (&'e String, &'e String)>,
+    values: &BTreeMap<String, String>,
+) -> Vec<(String, String)> {
+    let own = own.into_iter().map(|(name, value)| (name.clone(), fill(value, values)));
+    let given =
+        values.iter().map(|(name, value)| (name.to_uppercase().replace(['.', '-'], "_"), value.clone()));
+    own.chain(given).collect()
+}
+
+/// The last lines of a log, indented and without control characters, with a heading that names the log.
+pub(crate) fn tail(log: &Path) -> String {
     let bytes = fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(16 * 1024)..]).into_owned();
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     if lines.is_empty() {
         return format!("\n  it printed nothing ({})", log.display());
     }
-    let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+    let last: Vec<String> =
+        lines[lines.len().saturating_sub(TAIL_LINES)..].iter().map(|line| printable(line)).collect();
     format!("\n  its last lines ({}):\n    | {}", log.display(), last.join("\n    | "))
 }
 

@@ -18,11 +18,12 @@ use crate::schedule::derive_seed;
 use deadheat_host::Host;
 use deadheat_host::clock::Clock;
 use deadheat_host::command::{Ran, SEED, ShellCommand, ended, values_of};
-use deadheat_host::process::ready::ReadyCommand;
-use deadheat_host::process::{Observe, Process, ProcessSpec, StartError, fill, wait_ready};
+use deadheat_host::process::{Observe, Process, ProcessSpec, StartError, wait_ready};
 
 /// Statuses with which a proxy reports that the server behind it is not up yet.
 const NOT_YET: [u16; 3] = [502, 503, 504];
+/// A command that says whether a service is ready is killed after this long, and run again.
+const READY_PATIENCE: Duration = Duration::from_secs(5);
 /// A contender that answers wrongly has this long to answer correctly. After that, parity lists everything that is wrong.
 const WRONG_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -322,12 +323,13 @@ impl Launcher<'_> {
             let ready = service.ready.as_ref().map(|command| {
                 let mut values = self.values.clone();
                 values.insert(key.into(), value.clone());
-                ReadyCommand::new(&fill(command, &values), &service.folder, &values, &service.env)
+                let nowhere = "/dev/null".into();
+                ShellCommand::beside_services(command, &service.folder, &service.env, &values, nowhere)
             });
             let patience = Duration::from_nanos(self.plan.method.ready_ns);
             let ask = |left| {
                 accepts(&address)?;
-                ready.as_ref().map_or(Ok(()), |command| command.succeeds(left, self.stopped))
+                ready.as_ref().map_or(Ok(()), |command| is_ready(command, left, self.stopped))
             };
             wait_ready(&*process, self.clock, patience, self.stopped, ask, |()| None)?;
             self.values.insert(format!("{}.{key}", service.name), value);
@@ -438,6 +440,16 @@ fn accepts(address: &deadheat_load::Address) -> Result<(), String> {
     connected.map_err(|error| error.to_string())
 }
 
+/// Runs a command whose exit status says whether a service is ready.
+fn is_ready(command: &ShellCommand, left: Duration, stopped: &dyn Fn() -> bool) -> Result<(), String> {
+    match command.run_until(left.min(READY_PATIENCE), stopped) {
+        Ok(Some(status)) if status.success() => Ok(()),
+        Ok(Some(status)) => Err(format!("`{}` ended with {status}", command.shown())),
+        Ok(None) => Err(format!("`{}` did not end in time", command.shown())),
+        Err(error) => Err(format!("`{}`: {error}", command.shown())),
+    }
+}
+
 /// Asks all contenders to stop at once, and returns when every process has ended.
 pub(crate) fn stop_all(mut runners: Vec<ReadyContender>) {
     runners.iter_mut().for_each(|runner| runner.process.ask_to_stop());
@@ -501,6 +513,17 @@ mod tests {
         let failed = reset("echo no such table; exit 3", folder.path(), false).unwrap_err().to_string();
         assert!(failed.starts_with("service db: its `reset` command ended with exit status: 3"), "{failed}");
         assert!(failed.contains("no such table"), "{failed}");
+    }
+
+    #[test]
+    fn a_service_is_ready_when_its_command_says_so() {
+        let asked = |shell: &str, patience_ms| {
+            let command = ShellCommand::new(shell, Path::new("/"), [], &BTreeMap::new(), "/dev/null".into());
+            is_ready(&command, Duration::from_millis(patience_ms), &|| false)
+        };
+        assert_eq!(asked("true", 5_000), Ok(()));
+        assert!(asked("exit 3", 5_000).unwrap_err().contains("`exit 3` ended with exit status: 3"));
+        assert!(asked("sleep 60", 20).unwrap_err().contains("did not end in time"));
     }
 
     #[test]

@@ -365,15 +365,6 @@ fn reap() -> (Vec<(Pid, ExitStatus)>, bool) {
     }
 }
 
-/// An exit status in words.
-pub fn in_words(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit status {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "an unknown status".into(),
-    }
-}
-
 /// Runs the command that asks for the end, in the contender's folder and environment; none if it cannot be run.
 fn ask_to_end(order: &KeeperOrder) -> Option<Child> {
     let log = std::fs::OpenOptions::new().create(true).append(true).open(&order.log).ok()?;

@@ -74,7 +74,8 @@ pub(crate) fn descendants(ancestor: Pid) -> Vec<Pid> {
     below(proc, ancestor).into_iter().filter(|pid| lives(proc, *pid)).filter_map(Pid::from_raw).collect()
 }
 
-fn lives(proc: &Path, pid: i32) -> bool {
+/// Whether a process is there and no zombie. `proc` is `/proc`.
+pub(crate) fn lives(proc: &Path, pid: i32) -> bool {
     stat(proc, pid).is_some_and(|stat| stat.state != 'Z')
 }
 

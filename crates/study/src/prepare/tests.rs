@@ -48,8 +48,8 @@ impl Fixture {
         let study = self.study();
         let mut plan = self.plan(&study);
         let mut lines = Vec::new();
-        let run: RunCommand<'_> = &|name, command, _| match command.run() {
-            Ok(status) => Ok(Ran::Ended(status)),
+        let run: RunCommand<'_> = &|name, command, limit| match command.run_within(limit) {
+            Ok(status) => Ok(status.map_or(Ran::TooLong(limit), Ran::Ended)),
             Err(error) => Err(StartError::Spawn { name: name.into(), reason: error.to_string() }),
         };
         let prepared = prepare(&study, &mut plan, run, BUILD_LIMIT, &mut |line| lines.push(line.to_owned()));
