@@ -127,7 +127,7 @@ impl Monitor {
     pub fn under(proc: &Path, cpus: &[usize], generator: &[usize], hierarchy: &Hierarchy) -> Self {
         let sides = Sides::of(cpus, generator);
         let cpus = if cpus.is_empty() { online(&stat(proc)) } else { cpus.to_vec() };
-        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        let tick_ns = tree::tick_ns();
         let counters = Counters::new(proc, Groups::own(hierarchy));
         let hierarchy = hierarchy.clone();
         Self { cpus, sides, tick_ns, hierarchy, proc: proc.into(), counters, stalls: None, awake: None }

@@ -300,19 +300,19 @@ fn instead(process: &dyn Process) -> String {
 /// What each of these processes does: `node (4321) sleeps in do_epoll_wait`. The kernel names its functions to root only.
 fn what_they_do(processes: &[Pid]) -> String {
     let one = |pid: &Pid| {
-        let of = |file: &str| std::fs::read_to_string(format!("/proc/{}/{file}", pid.as_raw_nonzero())).ok();
-        let stat = of("stat")?;
-        let (name, rest) = (stat.split_once('(')?.1.rsplit_once(')')?.0, stat.rsplit_once(')')?.1);
-        let does = match rest.trim_start().chars().next()? {
+        let pid = pid.as_raw_nonzero().get();
+        let stat = tree::stat(Path::new(tree::PROC), pid)?;
+        let does = match stat.state {
             'R' => "runs",
             'D' => "waits for the kernel",
             'T' | 't' => "is stopped",
             'Z' | 'X' => "has ended",
             _ => "sleeps",
         };
-        let place = of("wchan").filter(|place| !matches!(place.as_str(), "" | "0"));
+        let place = fs::read_to_string(format!("{}/{pid}/wchan", tree::PROC)).ok();
+        let place = place.filter(|place| !matches!(place.as_str(), "" | "0"));
         let place = place.map_or_else(String::new, |place| format!(" in {place}"));
-        Some(crate::command::printable(&format!("{name} ({}) {does}{place}", pid.as_raw_nonzero())))
+        Some(printable(&format!("{} ({pid}) {does}{place}", stat.name)))
     };
     let all: Vec<String> = processes.iter().take(5).filter_map(one).collect();
     if all.is_empty() { "it has no process".into() } else { all.join(", ") }

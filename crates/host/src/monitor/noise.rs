@@ -14,6 +14,7 @@ use crate::affinity::pin;
 use crate::cgroup::Hierarchy;
 use crate::monitor::Monitor;
 use crate::monitor::stall::Stalls;
+use crate::process::tree::{self, Stat};
 
 /// How often to check whether the user asked to stop.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -32,15 +33,15 @@ pub fn watch_noise(
     time: Duration,
     stopped: &dyn Fn() -> bool,
 ) -> Noise {
-    let root = Path::new("/");
+    let proc = Path::new(tree::PROC);
     let watch = Monitor::new(cpus, &[], hierarchy);
     let clock_read_ns = clock_read_ns();
-    let (before, processes, start) = (watch.moment(0), Processes::read(root), Instant::now());
+    let (before, processes, start) = (watch.moment(0), Processes::read(proc), Instant::now());
     while start.elapsed() < time && !stopped() {
         std::thread::sleep(GLANCE.min(time.saturating_sub(start.elapsed())));
     }
     let seconds = start.elapsed().as_secs_f64();
-    let (seen, later) = (watch.between(&before, &watch.moment(0)).reading, Processes::read(root));
+    let (seen, later) = (watch.between(&before, &watch.moment(0)).reading, Processes::read(proc));
     let taken = taken_while_busy(&watch, cpus, time, stopped);
     let cpu_pressure = cpu_pressure(&fs::read_to_string("/proc/pressure/cpu").unwrap_or_default());
     Noise {
@@ -108,34 +109,19 @@ fn cpu_pressure(text: &str) -> Option<f64> {
 }
 
 /// Every process by its number.
-struct Processes(BTreeMap<i32, Process>);
-
-struct Process {
-    name: String,
-    /// CPU time in clock ticks.
-    ticks: u64,
-    /// When it started, in ticks: distinguishes it from a later process with the same number. Its name may change.
-    started: u64,
-}
+struct Processes(BTreeMap<i32, Stat>);
 
 impl Processes {
-    fn read(root: &Path) -> Self {
-        let Ok(entries) = fs::read_dir(root.join("proc")) else { return Self(BTreeMap::new()) };
-        let process = |entry: fs::DirEntry| {
-            let pid = entry.file_name().to_str()?.parse().ok()?;
-            let text = fs::read(entry.path().join("stat")).ok()?;
-            Some((pid, Process::parse(&String::from_utf8_lossy(&text))?))
-        };
-        Self(entries.flatten().filter_map(process).collect())
+    fn read(proc: &Path) -> Self {
+        Self(tree::pids(proc).filter_map(|pid| Some((pid, tree::stat(proc, pid)?))).collect())
     }
 
     /// The processes that used most since `before`, in cores. For a new process, all its CPU time counts.
     fn busiest(&self, before: &Self, own: i32, seconds: f64) -> Vec<BusyProcess> {
-        let per_second = rustix::param::clock_ticks_per_second().max(1) as f64;
-        let cores = |(pid, now): (&i32, &Process)| {
+        let cores = |(pid, now): (&i32, &Stat)| {
             let same = before.0.get(pid).filter(|before| before.started == now.started);
-            let used = now.ticks.saturating_sub(same.map_or(0, |before| before.ticks));
-            let cores = used as f64 / per_second / seconds.max(1e-3);
+            let used_ns = now.own.ns().saturating_sub(same.map_or(0, |before| before.own.ns()));
+            let cores = used_ns as f64 / 1e9 / seconds.max(1e-3);
             BusyProcess { pid: *pid, name: now.name.clone(), cores }
         };
         let others = self.0.iter().filter(|(pid, _)| **pid != own).map(cores);
@@ -146,24 +132,13 @@ impl Processes {
     }
 }
 
-impl Process {
-    /// From `/proc/PID/stat`. The name in parentheses may contain anything; the fields begin after the last parenthesis.
-    fn parse(stat: &str) -> Option<Self> {
-        let (front, rest) = stat.rsplit_once(')')?;
-        let fields: Vec<&str> = rest.split_whitespace().collect();
-        let number = |field: usize| fields.get(field)?.parse::<u64>().ok();
-        let name = front.split_once('(')?.1.to_owned();
-        Some(Self { name, ticks: number(11)? + number(12)?, started: number(19)? })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn write(root: &Path, pid: i32, name: &str, ticks: (u64, u64), started: u64) {
+    fn write(proc: &Path, pid: i32, name: &str, ticks: (u64, u64), started: u64) {
         let (user, system) = ticks;
-        let folder = root.join(format!("proc/{pid}"));
+        let folder = proc.join(pid.to_string());
         fs::create_dir_all(&folder).unwrap();
         let stat = format!(
             "{pid} ({name}) S 1 1 1 0 -1 4194560 0 0 0 0 {user} {system} 7 7 20 0 1 0 {started} 0 0\n"
@@ -173,8 +148,8 @@ mod tests {
 
     #[test]
     fn the_busiest_are_named_and_we_are_not_among_them() {
-        let root = tempfile::tempdir().unwrap();
-        let path = root.path();
+        let proc = tempfile::tempdir().unwrap();
+        let path = proc.path();
         write(path, 5, "a) (b", (1_000, 500), 1);
         write(path, 6, "idle", (9_000, 0), 2);
         write(path, 7, "deadheat", (100, 0), 3);

@@ -6,6 +6,7 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -165,9 +166,8 @@ fn is_reached(listener: &TcpListener) -> io::Result<bool> {
 pub fn holder(port: u16) -> Option<(i32, String)> {
     let sockets: Vec<String> =
         listeners("self").filter(|one| one.0 == port).map(|(_, socket)| socket).collect();
-    let entries = fs::read_dir("/proc").ok()?;
-    let mut pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let pid = pids.find(|pid| held(*pid).any(|held| sockets.contains(&held)))?;
+    let holds = |pid: &i32| held(*pid).any(|held| sockets.contains(&held));
+    let pid = tree::pids(Path::new(tree::PROC)).find(holds)?;
     Some((pid, tree::command_line(pid).unwrap_or_default()))
 }
 

@@ -21,20 +21,28 @@ pub(crate) fn handles(pid: Pid, signal: Signal) -> bool {
     (mask("SigCgt:") | mask("SigBlk:")) & (1 << (signal.as_raw() - 1)) != 0
 }
 
+/// All processes, as `proc` lists them now.
+pub(crate) fn pids(proc: &Path) -> impl Iterator<Item = i32> + use<> {
+    let entries = fs::read_dir(proc).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
 /// Every process with its parent, as `proc` lists them now.
 fn parents(proc: &Path) -> BTreeMap<i32, i32> {
-    let Ok(entries) = fs::read_dir(proc) else { return BTreeMap::new() };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter_map(|pid| Some((pid, stat(proc, pid)?.parent))).collect()
+    pids(proc).filter_map(|pid| Some((pid, stat(proc, pid)?.parent))).collect()
 }
 
 /// What `/proc/PID/stat` says of a process.
-#[derive(Debug, Clone, Copy)]
-struct Stat {
-    state: char,
+#[derive(Debug)]
+pub(crate) struct Stat {
+    /// Its name, which it may change.
+    pub(crate) name: String,
+    pub(crate) state: char,
     parent: i32,
+    /// When it started, in clock ticks since boot: distinguishes it from a later process with the same number.
+    pub(crate) started: u64,
     /// CPU time of all its threads, including ended ones.
-    own: Ticks,
+    pub(crate) own: Ticks,
     /// CPU time of its children that have ended and that it has waited for.
     children: Ticks,
     /// Page faults, with those of the same children.
@@ -43,25 +51,31 @@ struct Stat {
 
 /// CPU time in clock ticks.
 #[derive(Debug, Clone, Copy)]
-struct Ticks {
+pub(crate) struct Ticks {
     user: u64,
     system: u64,
 }
 
 impl Ticks {
-    fn ns(self) -> u64 {
+    /// The same in nanoseconds.
+    pub(crate) fn ns(self) -> u64 {
         (self.user + self.system) * tick_ns()
     }
 }
 
-fn stat(proc: &Path, pid: i32) -> Option<Stat> {
-    let text = fs::read_to_string(proc.join(format!("{pid}/stat"))).ok()?;
+/// Reads the `stat` of a process; none if it is gone. `proc` is `/proc`.
+pub(crate) fn stat(proc: &Path, pid: i32) -> Option<Stat> {
+    let text = fs::read(proc.join(format!("{pid}/stat"))).ok()?;
+    let text = String::from_utf8_lossy(&text);
     // The name in parentheses may contain anything; the fields begin after the last parenthesis.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().take(15).collect();
+    let (front, rest) = text.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().take(20).collect();
     let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
     Some(Stat {
+        name: front.split_once('(')?.1.to_owned(),
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
+        started: ticks(19)?,
         own: Ticks { user: ticks(11)?, system: ticks(12)? },
         children: Ticks { user: ticks(13)?, system: ticks(14)? },
         faults: ticks(7)? + ticks(8)? + ticks(9)? + ticks(10)?,
@@ -97,13 +111,11 @@ fn is_called(pid: i32, name: &str) -> bool {
 
 /// Docker's processes that lead a port of this machine to a container.
 pub(crate) fn proxies_of_port(port: u16) -> Vec<Pid> {
-    let entries = fs::read_dir(PROC).into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let words = format!("-host-port {port} ");
     let is_its = |pid: &i32| {
         is_called(*pid, "docker-proxy") && command_line(*pid).is_some_and(|line| line.contains(&words))
     };
-    pids.filter(is_its).filter_map(Pid::from_raw).collect()
+    pids(Path::new(PROC)).filter(is_its).filter_map(Pid::from_raw).collect()
 }
 
 /// CPU time of a process in user mode and in the kernel, in nanoseconds, with the resolution of clock ticks.
@@ -236,16 +248,17 @@ fn used_ns(pid: i32) -> Option<u64> {
 /// The kernel's threads for deferred work that are bound to a processor (`kworker/CPU:...`): the processor of each, and the CPU time that it has used, in
 /// nanoseconds.
 pub(crate) fn kernel_workers(proc: &Path) -> BTreeMap<i32, (usize, u64)> {
-    let entries = fs::read_dir(proc).into_iter().flatten().flatten();
-    let worker = |entry: fs::DirEntry| {
-        let name = fs::read_to_string(entry.path().join("comm")).ok()?;
+    let worker = |pid: i32| {
+        let folder = proc.join(pid.to_string());
+        let name = fs::read_to_string(folder.join("comm")).ok()?;
         let cpu = name.strip_prefix("kworker/")?.split(':').next()?.parse().ok()?;
-        Some((entry.file_name().to_str()?.parse().ok()?, (cpu, schedstat_of(&entry.path())?.0)))
+        Some((pid, (cpu, schedstat_of(&folder)?.0)))
     };
-    entries.filter_map(worker).collect()
+    pids(proc).filter_map(worker).collect()
 }
 
-fn tick_ns() -> u64 {
+/// The length of a clock tick, in nanoseconds.
+pub(crate) fn tick_ns() -> u64 {
     1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }
 
@@ -286,25 +299,22 @@ pub(crate) fn command_line(pid: i32) -> Option<String> {
     Some(words.join(" "))
 }
 
-/// When a process started, in clock ticks since boot: distinguishes it from a later process with the same number.
+/// When a process started: see [`Stat::started`].
 pub(crate) fn start_ticks(pid: i32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    Some(stat(Path::new(PROC), pid)?.started)
 }
 
 /// Processes that have the environment variable `name`, with its value.
 pub(crate) fn with_environment(name: &str) -> Vec<(i32, String)> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter_map(|pid| {
+    let with_value = |pid: i32| {
         let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
         let value = bytes
             .split(|byte| *byte == 0)
             .filter_map(|pair| std::str::from_utf8(pair).ok())
             .find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
         Some((pid, value.to_owned()))
-    })
-    .collect()
+    };
+    pids(Path::new(PROC)).filter_map(with_value).collect()
 }
 
 #[cfg(test)]
