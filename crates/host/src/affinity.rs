@@ -1,4 +1,4 @@
-//! The processors and the scheduling policy of the calling thread, which its children inherit.
+//! The processors and the scheduling policy of the calling thread, which its children inherit, and the notation of lists of processors.
 
 use std::io;
 
@@ -43,8 +43,44 @@ pub fn pin_processes(processes: &[Pid], cpus: &[usize]) {
 
 /// The processors that the calling thread may use; empty if the kernel does not report them.
 pub fn allowed() -> Vec<usize> {
-    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
+    sched_getaffinity(None).map(|set| members(&set)).unwrap_or_default()
+}
+
+fn members(set: &CpuSet) -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+}
+
+/// Whether these are fewer processors than the system's first process may use. This means that the process was restricted, for example with
+/// `taskset`. In a container, the first process may use all processors of the container.
+pub fn is_narrowed(cpus: &[usize]) -> bool {
+    // As in our own list, only online processors count, even if the first process was allowed others at boot.
+    sched_getaffinity(Pid::from_raw(1)).is_ok_and(|all| is_narrower(cpus, &members(&all)))
+}
+
+fn is_narrower(cpus: &[usize], all: &[usize]) -> bool {
+    all.iter().any(|cpu| !cpus.contains(cpu))
+}
+
+/// The processors of a list in the kernel's notation, `0,2-4`, sorted and without duplicates; none if it is no such list.
+pub fn cpu_list(text: &str) -> Option<Vec<usize>> {
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| text.trim().parse::<u16>().map(usize::from).ok();
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}
+
+/// Processors as a list: `0,2,3`.
+pub fn listed(cpus: &[usize]) -> String {
+    cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// Gives the calling thread a scheduling policy, at the lowest priority of that policy.
@@ -57,4 +93,26 @@ pub fn schedule(policy: ThreadSchedulePolicy) -> io::Result<()> {
         thread_priority::Error::OS(code) => io::Error::from_raw_os_error(code),
         other => io::Error::other(other.to_string()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_are_chosen_where_the_first_process_has_more() {
+        assert!(is_narrower(&[1], &[0, 1, 2, 3]) && is_narrower(&[0, 1, 2], &[0, 1, 2, 3]));
+        assert!(!is_narrower(&[0, 1, 2, 3], &[0, 1, 2, 3]) && !is_narrower(&[1], &[]));
+        assert!(!allowed().is_empty());
+    }
+
+    #[test]
+    fn lists_are_those_of_the_kernel() {
+        assert_eq!(cpu_list("0,2-4,3"), Some(vec![0, 2, 3, 4]));
+        assert_eq!(cpu_list(" 0, 2-3\n"), Some(vec![0, 2, 3]));
+        for text in ["", "a", "1-", "4-2", "0,,1", "-1", "70000", "0-99999999"] {
+            assert_eq!(cpu_list(text), None, "{text}");
+        }
+        assert_eq!((listed(&[0, 2, 3]), listed(&[])), ("0,2,3".into(), String::new()));
+    }
 }

@@ -14,11 +14,11 @@ pub use deadheat_record::Clock;
 use deadheat_record::{CgroupKind, Machine};
 use rustix::fs::{Access, access};
 
+use crate::affinity::cpu_list;
 use crate::cgroup::Hierarchy;
 use crate::monitor::noise::clock_read_ns;
 use crate::process::run::RunId;
 use tree::Tree;
-pub(crate) use tree::cpu_list;
 
 /// Makers and models in the firmware of virtual machines, each by the beginning of its name. If the maker also builds real machines,
 /// the model decides.
@@ -64,7 +64,7 @@ fn facts(tree: &Tree<'_>) -> Machine {
     Machine {
         cpu_model: field("model name").or_else(|| arm_model(tree)),
         cpus: cpuinfo.lines().filter(|line| line.starts_with("processor")).count(),
-        siblings: siblings(tree),
+        siblings: siblings(tree.root),
         memory_bytes: tree.kib("proc/meminfo", "MemTotal"),
         kernel: tree.text("proc/sys/kernel/osrelease"),
         os: tree.text("etc/os-release").and_then(|text| {
@@ -118,12 +118,14 @@ pub fn virtual_here() -> bool {
     is_virtual(&Tree { root: Path::new("/"), writable: &|_| false })
 }
 
-fn siblings(tree: &Tree<'_>) -> Vec<Vec<usize>> {
+/// The logical processors of each core, from the kernel's lists below `root`; empty if there are none.
+pub fn siblings(root: &Path) -> Vec<Vec<usize>> {
+    let tree = Tree { root, writable: &|_| false };
     let mut sets: Vec<Vec<usize>> = tree
         .numbered("sys/devices/system/cpu", "cpu")
         .into_iter()
         .filter_map(|(_, folder)| std::fs::read_to_string(folder.join("topology/thread_siblings_list")).ok())
-        .map(|list| cpu_list(list.trim()))
+        .filter_map(|list| cpu_list(&list))
         .collect();
     sets.sort();
     sets.dedup();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use deadheat_host::affinity::is_narrowed;
 use deadheat_host::clock::unix_ms;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_record::LoadRecord;
@@ -33,7 +34,7 @@ pub(crate) fn load(flags: &LoadFlags, console: &mut Console) -> Result<u8, Failu
     raise_open_files()?;
     let cpus = Topology::of_machine().cpus();
     let open_files = getrlimit(Resource::Nofile).current;
-    let cpus_chosen = plan::is_narrowed(&cpus);
+    let cpus_chosen = is_narrowed(&cpus);
     let here = Surroundings { seed: plan::fresh_seed(), cpus, cpus_chosen, open_files };
     let plan = LoadPlan::of(flags, &here)?;
     if let Some(Output::File(path)) = &flags.json {

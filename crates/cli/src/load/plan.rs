@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use deadheat_host::affinity::listed;
 use deadheat_load::{Arrivals, Backend, Limit, Pacer, Rate, RecordedTimes, StatusSet, TlsTrust};
 use deadheat_remote::SshTarget;
 use deadheat_remote::kubernetes::JobSettings;
@@ -402,8 +403,8 @@ fn cpus(flags: &LoadFlags, threads: usize, here: &Surroundings) -> Result<Vec<us
         None => Ok(list.0.clone()),
         Some(missing) => {
             let problem = format!("--cpus names CPU {missing}, on which this process may not run");
-            let may: Vec<String> = here.cpus.iter().map(ToString::to_string).collect();
-            Err(UsageError::new(problem, format!("choose from the CPUs that it may use: {}", may.join(","))))
+            let may = listed(&here.cpus);
+            Err(UsageError::new(problem, format!("choose from the CPUs that it may use: {may}")))
         }
     }
 }

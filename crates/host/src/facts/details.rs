@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use deadheat_record::MachineDetails;
 
-use super::tree::{Tree, cpu_list};
+use super::tree::Tree;
+use crate::affinity::cpu_list;
 
 const CPU: &str = "sys/devices/system/cpu";
 
@@ -20,7 +21,7 @@ pub(super) fn details(tree: &Tree<'_>) -> MachineDetails {
     let open_files = open_files(tree);
     let groups = Groups::read(tree);
     MachineDetails {
-        allowed_cpus: status("Cpus_allowed_list").map(|list| cpu_list(&list)),
+        allowed_cpus: status("Cpus_allowed_list").and_then(|list| cpu_list(&list)),
         cpu_quota: groups.cpu_quota(),
         frequency_driver: tree.text(&format!("{CPU}/cpu0/cpufreq/scaling_driver")),
         governors: governors(tree),
@@ -125,7 +126,8 @@ fn memory_nodes(tree: &Tree<'_>) -> Option<Vec<Vec<usize>>> {
         .numbered("sys/devices/system/node", "node")
         .into_iter()
         .filter_map(|(_, folder)| fs::read_to_string(folder.join("cpulist")).ok())
-        .map(|list| cpu_list(list.trim()))
+        // A node of memory alone has none.
+        .map(|list| cpu_list(&list).unwrap_or_default())
         .collect();
     (!nodes.is_empty()).then_some(nodes)
 }

@@ -1,6 +1,6 @@
 //! The files of a machine below a root folder, which tests replace by a fake tree.
 //!
-//! Owns: reading files as text, numbers and lists. Must not know: which files there are.
+//! Owns: reading files as text and numbers. Must not know: which files there are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,15 +58,4 @@ impl Tree<'_> {
     pub(super) fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
-}
-
-/// The processors in a list such as `0,2-3`.
-pub(crate) fn cpu_list(text: &str) -> Vec<usize> {
-    text.split(',')
-        .filter_map(|part| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            Some(first.trim().parse::<usize>().ok()?..=last.trim().parse::<usize>().ok()?)
-        })
-        .flatten()
-        .collect()
 }

@@ -19,6 +19,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::keeper::CGROUP_PREFIX;
 use super::run::lives;
+use crate::affinity::listed;
 
 /// The label of every container that deadheat starts; its value is the run.
 pub const LABEL: &str = "deadheat.run";
@@ -228,10 +229,9 @@ pub(super) fn chooses_processors(command: &str) -> bool {
     container_of(command).is_some_and(|(_, rest)| rest.split_whitespace().any(is_option))
 }
 
-/// The option that holds a container to these processors.
-pub(super) fn option_for_processors(cpus: &[usize]) -> Option<String> {
-    let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
-    (!cpus.is_empty()).then(|| format!("{CPUSET}={}", cpus.join(",")))
+/// The option that holds a container to these processors; none if there are none.
+pub fn option_for_processors(cpus: &[usize]) -> Option<String> {
+    (!cpus.is_empty()).then(|| format!("{CPUSET}={}", listed(cpus)))
 }
 
 /// Names and removes the containers of runs that have ended, where an engine answers.

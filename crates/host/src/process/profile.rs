@@ -27,7 +27,7 @@ use jit::perf_map_of;
 use stacks::RawStacks;
 use symbols::Symbols;
 
-use crate::facts::cpu_list;
+use crate::affinity::cpu_list;
 
 /// Samples per second of CPU time. Not a round number, so that sampling does not keep step with timers.
 const PER_S: u64 = 3_989;
@@ -185,8 +185,8 @@ pub(crate) fn remove_map(pid: i32) {
 
 /// The processors of this machine that are in use, whether or not a process may run on them: an event with a buffer belongs to one of them.
 fn processors() -> Vec<usize> {
-    let online = cpu_list(&fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default());
-    if online.is_empty() { vec![0] } else { online }
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").ok();
+    online.and_then(|list| cpu_list(&list)).unwrap_or_else(|| vec![0])
 }
 
 /// Open events that take samples, one for each processor.

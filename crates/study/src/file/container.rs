@@ -5,13 +5,13 @@
 use std::path::Path;
 
 use deadheat_host::command::quoted;
-use deadheat_host::process::container::Engine;
+use deadheat_host::process::container::{Engine, option_for_processors};
 use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 
 use super::complaint::Complaint;
 use super::fields::Fields;
-use super::limits::memory;
+use super::limits::{cpuset, memory};
 use super::model::{Need, NeedKind};
 use super::parts::default_name;
 use super::words::{nearest, one_of, shown};
@@ -82,7 +82,7 @@ pub(super) fn container(fields: &Fields<'_, '_>, name: Option<&str>) -> Option<C
     }
     words.extend(fields.text("user").map(|user| format!("--user={}", quoted(user.get_ref()))));
     words.extend(fields.number("cpus").map(|cpus| format!("--cpus={}", cpus.get_ref())));
-    words.extend(cpuset(fields));
+    words.extend(option_for_processors(&cpuset(fields)));
     words.extend(memory(fields).map(|bytes| format!("--memory={bytes}")));
     words.push(quoted(&image_name));
     words.extend(fields.text("command").map(Spanned::into_inner));
@@ -140,12 +140,6 @@ fn network(fields: &Fields<'_, '_>) -> Vec<String> {
     } else {
         vec!["--network=host".into()]
     }
-}
-
-fn cpuset(fields: &Fields<'_, '_>) -> Option<String> {
-    let cpus = super::limits::cpuset(fields);
-    let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
-    (!cpus.is_empty()).then(|| format!("--cpuset-cpus={}", cpus.join(",")))
 }
 
 /// A contender's name as the name of an image may have it. The digest of a name that has other characters tells it from similar names.

@@ -21,4 +21,4 @@ pub(crate) use profiles::QUICK;
 pub use profiles::{Profile, ROOM};
 pub use resolve::{LEFT_OUT, Purpose, Resolved, Setting, fresh_seed, resolve};
 pub use round_trip::lengthen_slices;
-pub use topology::{Topology, is_narrowed};
+pub use topology::Topology;

@@ -287,7 +287,7 @@ fn a_sweep_over_cores_takes_one_thread_of_each_first() {
     ] {
         let root = tempfile::tempdir().unwrap();
         for (cpu, list) in siblings.into_iter().chain(["4-5", "4-5"]).enumerate() {
-            let folder = root.path().join(format!("cpu{cpu}/topology"));
+            let folder = root.path().join(format!("sys/devices/system/cpu/cpu{cpu}/topology"));
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join("thread_siblings_list"), list).unwrap();
         }

@@ -2,9 +2,10 @@
 //!
 //! Owns: the machine's cores that this process may use, and how they are divided. Must not know: how to bind a process to its cores.
 
-use std::fs;
 use std::path::Path;
 
+use deadheat_host::affinity::{allowed, listed};
+use deadheat_host::facts::siblings;
 use deadheat_record::{Finding, Pinning};
 
 use crate::choices::UsageError;
@@ -23,21 +24,22 @@ pub struct Topology {
 impl Topology {
     /// The topology of the machine, limited to the processors that this process may use.
     pub fn of_machine() -> Self {
-        Self::read(Path::new("/sys/devices/system/cpu"), &allowed())
+        let allowed = allowed();
+        Self::read(Path::new("/"), if allowed.is_empty() { &[0] } else { &allowed })
     }
 
-    /// Reads `cpuN/topology/thread_siblings_list` below `root`. If that is unreadable, each processor counts as a core.
+    /// Of the machine whose files are below `root`. If the kernel does not list a processor's siblings, it counts as a core.
     pub fn read(root: &Path, allowed: &[usize]) -> Self {
+        let siblings = siblings(root);
         let mut cores: Vec<Vec<usize>> = Vec::new();
         for &cpu in allowed {
             if cores.iter().any(|core| core.contains(&cpu)) {
                 continue;
             }
-            let file = root.join(format!("cpu{cpu}/topology/thread_siblings_list"));
-            let siblings = fs::read_to_string(file).ok().and_then(|text| CpuList::parse(text.trim()).ok());
-            let mut core = siblings.map_or_else(Vec::new, |CpuList(siblings)| siblings);
+            let core = siblings.iter().find(|core| core.contains(&cpu));
+            let mut core = core.cloned().unwrap_or_else(|| vec![cpu]);
             core.retain(|sibling| allowed.contains(sibling));
-            cores.push(if core.contains(&cpu) { core } else { vec![cpu] });
+            cores.push(core);
         }
         Self { cores }
     }
@@ -162,40 +164,16 @@ impl Topology {
     }
 }
 
-/// Logical processors that this process may use.
-fn allowed() -> Vec<usize> {
-    rustix::thread::sched_getaffinity(None).map_or_else(|_| vec![0], |set| listed_in(&set))
-}
-
-fn listed_in(set: &rustix::thread::CpuSet) -> Vec<usize> {
-    (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
-}
-
-/// Whether these are fewer processors than the system's first process may use. This means that the process was restricted, for example with
-/// `taskset`. In a container, the first process may use all processors of the container.
-pub fn is_narrowed(cpus: &[usize]) -> bool {
-    // As in our own list, only online processors count, even if the first process was allowed others at boot.
-    let first = rustix::thread::sched_getaffinity(rustix::process::Pid::from_raw(1));
-    first.is_ok_and(|all| is_narrower(cpus, &listed_in(&all)))
-}
-
-fn is_narrower(cpus: &[usize], all: &[usize]) -> bool {
-    all.iter().any(|cpu| !cpus.contains(cpu))
-}
-
 fn sorted(cores: &[Vec<usize>]) -> Vec<usize> {
     let mut cpus = cores.concat();
     cpus.sort_unstable();
     cpus
 }
 
-/// Formats a list as `0,2,3`.
-fn listed(cpus: &[usize]) -> String {
-    cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A machine whose cores have these processors.
@@ -204,7 +182,7 @@ mod tests {
         let all: Vec<usize> = cores.concat();
         for core in cores {
             for cpu in *core {
-                let folder = root.path().join(format!("cpu{cpu}/topology"));
+                let folder = root.path().join(format!("sys/devices/system/cpu/cpu{cpu}/topology"));
                 fs::create_dir_all(&folder).unwrap();
                 fs::write(folder.join("thread_siblings_list"), format!("{}\n", listed(core))).unwrap();
             }
@@ -278,17 +256,10 @@ mod tests {
     }
 
     #[test]
-    fn processors_are_chosen_where_the_first_process_has_more() {
-        assert!(is_narrower(&[1], &[0, 1, 2, 3]) && is_narrower(&[0, 1, 2], &[0, 1, 2, 3]));
-        assert!(!is_narrower(&[0, 1, 2, 3], &[0, 1, 2, 3]) && !is_narrower(&[1], &[]));
-    }
-
-    #[test]
     fn processors_that_are_not_allowed_do_not_count() {
         let root = tempfile::tempdir().unwrap();
         let topology = Topology::read(root.path(), &[3, 5]);
         assert_eq!(topology.cpus(), [3, 5], "without the kernel's lists each processor is a core");
-        assert!(!allowed().is_empty());
         assert!(!Topology::of_machine().cpus().is_empty());
     }
 }
