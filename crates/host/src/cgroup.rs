@@ -127,10 +127,8 @@ impl Hierarchy {
     /// This process's own folder in the unified tree, and the mount of that tree. None unless groups are made there, which this tests with
     /// a group of that name.
     pub fn of_version_2(&self, name: &str) -> Option<(&Path, &Path)> {
-        let group = self.make(name)?;
-        let _ = group.remove();
         let folders = self.unified.as_deref().zip(self.mount.as_deref());
-        folders.filter(|_| group.kind() == CgroupKind::V2)
+        folders.filter(|_| self.kind(name) == CgroupKind::V2)
     }
 
     /// The folders in which a CPU quota may apply to a process of this membership (`/proc/PID/cgroup`): its own and those above it, up to
@@ -173,6 +171,13 @@ impl Hierarchy {
                 None
             }
         })
+    }
+
+    /// The version of the groups that can be made, which this tests with a group of that name.
+    pub fn kind(&self, name: &str) -> CgroupKind {
+        let Some(group) = self.make(name) else { return CgroupKind::None };
+        let _ = group.remove();
+        group.kind()
     }
 
     /// As [`Self::make`], and also sets `limits` on the group.
@@ -270,7 +275,7 @@ fn places_of_containers(mounts: &str, membership: &str, root: &Path) -> Option<C
 }
 
 /// The folder below `mount` that a membership names for a controller; the controller "" means the unified tree.
-fn inside(mount: &Path, membership: &str, controller: &str) -> PathBuf {
+pub(crate) fn inside(mount: &Path, membership: &str, controller: &str) -> PathBuf {
     let mut lines =
         membership.lines().filter_map(|line| line.splitn(3, ':').collect::<Vec<_>>().try_into().ok());
     let own = lines

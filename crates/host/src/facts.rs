@@ -45,7 +45,7 @@ const VIRTUAL: [(&str, &str); 16] = [
 pub fn machine(root: &Path, hierarchy: &Hierarchy, run: &RunId) -> Machine {
     let writable = |folder: &Path| access(folder, Access::WRITE_OK).is_ok();
     Machine {
-        cgroup: cgroup_kind(hierarchy, run),
+        cgroup: hierarchy.kind(&run.next_group()),
         details: details::details(&Tree { root, writable: &writable }),
         ..facts(&Tree { root, writable: &writable })
     }
@@ -130,13 +130,6 @@ pub fn siblings(root: &Path) -> Vec<Vec<usize>> {
     sets.sort();
     sets.dedup();
     sets
-}
-
-fn cgroup_kind(hierarchy: &Hierarchy, run: &RunId) -> CgroupKind {
-    let Some(group) = hierarchy.make(&run.next_group()) else { return CgroupKind::None };
-    let kind = group.kind();
-    let _ = group.remove();
-    kind
 }
 
 #[cfg(test)]

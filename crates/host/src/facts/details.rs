@@ -10,6 +10,7 @@ use deadheat_record::MachineDetails;
 
 use super::tree::Tree;
 use crate::affinity::cpu_list;
+use crate::cgroup::inside;
 
 const CPU: &str = "sys/devices/system/cpu";
 
@@ -175,19 +176,7 @@ impl<'a> Groups<'a> {
     fn read(tree: &'a Tree<'a>) -> Self {
         let (mounts, membership) = (tree.text("proc/self/mounts"), tree.text("proc/self/cgroup"));
         let (mounts, membership) = (mounts.unwrap_or_default(), membership.unwrap_or_default());
-        let folder = |mount: &str, controller: &str| {
-            let path = |line: &str| {
-                let [_, controllers, path]: [&str; 3] =
-                    line.splitn(3, ':').collect::<Vec<_>>().try_into().ok()?;
-                controllers
-                    .split(',')
-                    .any(|one| one == controller)
-                    .then(|| path.trim_start_matches('/').to_owned())
-            };
-            let own = tree.path(mount).join(membership.lines().find_map(path).unwrap_or_default());
-            // In a container, the membership may name a folder that is not mounted here.
-            if own.is_dir() { own } else { tree.path(mount) }
-        };
+        let folder = |mount: &str, controller: &str| inside(&tree.path(mount), &membership, controller);
         let own = mounts.lines().filter_map(|line| {
             let fields: Vec<&str> = line.split(' ').collect();
             match fields[..] {

@@ -5,7 +5,7 @@
 use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::process::container::{AskError, Engine, Place, ask, container_of, image_at, place};
 use deadheat_host::process::run::RunId;
-use deadheat_record::{CgroupKind, Container, Contender, Limits, Plan};
+use deadheat_record::{Container, Contender, Limits, Plan};
 
 use super::PrepareError;
 use super::version::Changed;
@@ -34,8 +34,9 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
         };
         let version = ask(engine, &["version", "--format", "{{.Client.Version}}"])
             .map_err(|error| unanswered(&error))?;
+        let groups = Hierarchy::detect().kind(&RunId::current().next_group());
         let place =
-            place(engine, groups_here(), &[]).map_err(|problem| failed("cannot be raced".into(), problem))?;
+            place(engine, groups, &[]).map_err(|problem| failed("cannot be raced".into(), problem))?;
         if let Some((problem, remedy)) = lacking(engine, place, &limits, pins) {
             return Err(failed(problem.into(), remedy.into()));
         }
@@ -97,15 +98,6 @@ fn lacking(
         "cannot be held to processors: Docker has no control groups for that (cpuset) here",
         "use podman, or a machine with the cpuset controller",
     ))
-}
-
-/// The control groups that deadheat can make.
-fn groups_here() -> CgroupKind {
-    let Some(group) = Hierarchy::detect().make(&RunId::current().next_group()) else {
-        return CgroupKind::None;
-    };
-    let _ = group.remove();
-    group.kind()
 }
 
 /// The contenders whose image is another one than in the plan, unless they are `out`.
