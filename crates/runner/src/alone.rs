@@ -49,17 +49,7 @@ impl Race<'_> {
         let mut plan = run.launcher.plan.clone();
         let one = &mut plan.contenders[start.contender];
         one.env = with_variables(one, start.variables, &|name| std::env::var(name).ok());
-        let launcher = Launcher {
-            plan: &plan,
-            host: run.launcher.host,
-            generator: run.launcher.generator,
-            clock: run.launcher.clock,
-            logs: run.launcher.logs.clone(),
-            contract: run.contract,
-            request: run.launcher.request.clone(),
-            values: run.launcher.values.clone(),
-            stopped: run.launcher.stopped,
-        };
+        let launcher = Launcher { plan: &plan, ..run.launcher.clone() };
         let run = ScenarioRun { launcher: &launcher, ..*run };
         let warmup = Duration::from_nanos(self.record.warmup_ns(&run.scenario.name).unwrap_or(0));
         let mut epoch_run = run.epoch_run(vec![start.contender], warmup, 0, plan.method.seed);

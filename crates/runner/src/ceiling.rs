@@ -77,7 +77,7 @@ pub(crate) fn measure(epoch_run: &EpochRun<'_>, parity: &Parity) -> Result<f64, 
     let requests = requests(epoch_run, parity, &answer.body)?;
     let shape = Experiment::Closed { connections: epoch_run.scenario.shape.connections() };
     let scenario = ScenarioPlan { shape, ..epoch_run.scenario.clone() };
-    let tls = epoch_run.contract.tls().cloned();
+    let tls = epoch_run.launcher.contract.tls().cloned();
     let opened = LoadedContender::open(
         launcher.generator,
         runner,
@@ -105,8 +105,10 @@ pub(crate) fn bandwidth(epoch_run: &EpochRun<'_>) -> Result<Option<LinkBandwidth
     let threads = plan.pinning.server_cpus.len().max(1);
     let started = launcher.start_null(LARGE_BODY, threads).map_err(|error| error.to_string())?;
     let address = started.process.address().clone();
-    let config =
-        SessionConfig { tls: epoch_run.contract.tls().cloned(), ..link_session(address, &plan.pinning)? };
+    let config = SessionConfig {
+        tls: epoch_run.launcher.contract.tls().cloned(),
+        ..link_session(address, &plan.pinning)?
+    };
     launcher.generator.bandwidth(&config).transpose()
 }
 

@@ -18,7 +18,7 @@ use crate::events::{Event, Observer};
 use crate::launcher::{Launcher, ReadyContender, ResetError, Until, stop_all};
 use crate::load_hosts::LoadHostsReadings;
 use crate::loaded::{LoadError, LoadTotals, LoadedContender, Sent, SliceStart};
-use crate::parity::{Contract, Parity, ProbeTarget};
+use crate::parity::{Parity, ProbeTarget};
 use crate::readings::{ContenderReadings, slice_record};
 use crate::schedule;
 use deadheat_host::monitor::{Disturbance, Monitor, Snapshot};
@@ -63,8 +63,6 @@ pub(crate) enum EpochError {
 pub(crate) struct EpochRun<'a> {
     /// Starts the contenders.
     pub launcher: &'a Launcher<'a>,
-    /// The contract.
-    pub contract: &'a Contract,
     /// The scenario.
     pub scenario: &'a ScenarioPlan,
     /// The remaining contenders, as indices into the plan.
@@ -243,9 +241,9 @@ impl EpochRun<'_> {
         let name = &self.plan().contenders[contender].name;
         let (mut all, mut weights) = (Vec::new(), Vec::new());
         for share in &self.scenario.requests {
-            let prepared = self.contract.prepared(name, &share.probe, parity);
+            let prepared = self.launcher.contract.prepared(name, &share.probe, parity);
             let prepared = prepared.map_err(|error| EpochError::Failed(error.to_string()))?;
-            let within = self.contract.weights(&share.probe);
+            let within = self.launcher.contract.weights(&share.probe);
             let sum: f64 = within.iter().sum();
             weights.extend(within.iter().map(|weight| f64::from(share.weight) * weight / sum));
             all.extend(prepared.into_iter().map(&change));
@@ -253,7 +251,7 @@ impl EpochRun<'_> {
         let seed = self.plan().method.seed;
         let traffic = &self.scenario.traffic;
         let alone = match &self.scenario.requests[..] {
-            [share] => Some(self.contract.recording(&share.probe)),
+            [share] => Some(self.launcher.contract.recording(&share.probe)),
             _ => None,
         };
         let requests = match (traffic.zipf, traffic.replay, alone) {
@@ -284,7 +282,7 @@ impl EpochRun<'_> {
         while let Some(runner) = waiting.next() {
             let opened = match self.requests(runner.contender, &parity) {
                 Ok(sent) => {
-                    let tls = self.contract.tls().cloned();
+                    let tls = self.launcher.contract.tls().cloned();
                     LoadedContender::open(
                         self.launcher.generator,
                         runner,
@@ -484,8 +482,8 @@ impl EpochRun<'_> {
     ) -> Result<(), EpochError> {
         let name = one.runner.process.name();
         let probes = || self.scenario.requests.iter().map(|share| share.probe.as_str());
-        let keys = self.contract.keys(probes());
-        let mut found = self.contract.check_samples(name, &keys, &sum.samples, parity);
+        let keys = self.launcher.contract.keys(probes());
+        let mut found = self.launcher.contract.check_samples(name, &keys, &sum.samples, parity);
         let (wrong, total) = (sum.outcomes.wrong(), sum.outcomes.total());
         if is_wrong(sum) {
             found.push(Difference {

@@ -40,6 +40,7 @@ pub(crate) enum Until {
 }
 
 /// Everything that a start needs, except the contender itself.
+#[derive(Clone)]
 pub(crate) struct Launcher<'a> {
     /// The plan.
     pub plan: &'a Plan,
@@ -109,17 +110,7 @@ impl Launcher<'_> {
     ) -> Result<Launcher<'b>, QuestionError> {
         let mut values = self.values.clone();
         values.extend(authority.values());
-        Ok(Launcher {
-            plan: self.plan,
-            host: self.host,
-            generator: self.generator,
-            clock: self.clock,
-            logs: self.logs.clone(),
-            contract,
-            request: contract.first_request()?,
-            values,
-            stopped: self.stopped,
-        })
+        Ok(Launcher { contract, request: contract.first_request()?, values, ..self.clone() })
     }
 
     /// Sets empty values for `{cert}` and `{key}` in the commands of contenders that speak plain HTTP, in a race where others have a

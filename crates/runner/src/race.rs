@@ -257,9 +257,8 @@ impl Race<'_> {
             }
             let launcher = gates.of(scenario);
             let watch = self.watch_of(launcher.plan, scenario)?.besides(awake.cloned());
-            let contract = launcher.contract;
             let watch = &watch;
-            let run = ScenarioRun { launcher, contract, judge, services, watch, scenario, index, pause_at };
+            let run = ScenarioRun { launcher, judge, services, watch, scenario, index, pause_at };
             if let finish @ (Finish::Interrupted | Finish::Paused) = self.scenario(&run)? {
                 return Ok(finish);
             }
@@ -516,7 +515,7 @@ impl Race<'_> {
         run: &ScenarioRun<'_>,
     ) -> Result<(), RaceError> {
         let probes = run.scenario.requests.iter().map(|share| share.probe.as_str());
-        let found = ready.parity.different_encodings(&run.contract.keys(probes));
+        let found = ready.parity.different_encodings(&run.launcher.contract.keys(probes));
         found.map_or(Ok(()), |finding| self.note(Some(&run.scenario.name), finding))
     }
 
@@ -732,7 +731,6 @@ fn peaks(epoch: &Epoch) -> BTreeMap<usize, f64> {
 /// Everything that one scenario of a race needs.
 pub(crate) struct ScenarioRun<'a> {
     pub(crate) launcher: &'a Launcher<'a>,
-    pub(crate) contract: &'a Contract,
     pub(crate) judge: &'a Judge,
     pub(crate) services: &'a [Box<dyn Process>],
     pub(crate) watch: &'a Monitor,
@@ -752,7 +750,6 @@ impl ScenarioRun<'_> {
     ) -> EpochRun<'_> {
         EpochRun {
             launcher: self.launcher,
-            contract: self.contract,
             scenario: self.scenario,
             racing,
             warmup,
