@@ -146,10 +146,7 @@ impl EpochRun<'_> {
                 Ok(runner) => runners.push(runner),
                 Err(error) => {
                     stop_all(runners);
-                    return Err(match error {
-                        StartError::Interrupted => EpochError::Interrupted,
-                        other => EpochError::Out(name.clone(), other.to_string()),
-                    });
+                    return Err(out(name, error));
                 }
             }
         }
@@ -722,6 +719,14 @@ fn stalled<'s>(slices: impl Iterator<Item = &'s Slice>, quantile: f64) -> Option
 pub(crate) fn stood_still(stalled_share: f64, most: f64) -> Option<String> {
     let why = || format!("a core stood still for {:.2} % of a slice", stalled_share * 100.0);
     (stalled_share > most).then(why)
+}
+
+/// What a failed start means: the contender drops out, unless the user interrupted.
+pub(crate) fn out(name: &str, error: StartError) -> EpochError {
+    match error {
+        StartError::Interrupted => EpochError::Interrupted,
+        other => EpochError::Out(name.into(), other.to_string()),
+    }
 }
 
 fn died(runner: &ReadyContender, status: &str, when: &str) -> EpochError {

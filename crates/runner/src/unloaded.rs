@@ -12,14 +12,14 @@ use deadheat_analysis::judge::{AskError, Judge};
 use deadheat_record::{ContenderEpoch, End, Ending, Epoch, Listen, Round};
 use serde_json::Value;
 
-use crate::epoch::{EpochError, EpochRun, dropped};
+use crate::epoch::{EpochError, EpochRun, dropped, out};
 use crate::events::{Event, Observer};
 use crate::launcher::{Until, stop_all};
 use crate::parity::ProbeTarget;
 use crate::race::{Race, RaceError, ScenarioError, ScenarioRun};
 use crate::schedule;
 use deadheat_host::command::values_of;
-use deadheat_host::process::{Observe, ProcessSpec, StartError};
+use deadheat_host::process::{Observe, ProcessSpec};
 use deadheat_host::usage;
 
 /// Maximum run time of a command that measures something.
@@ -201,13 +201,6 @@ fn without(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
-    }
-}
-
-fn out(name: &str, error: StartError) -> EpochError {
-    match error {
-        StartError::Interrupted => EpochError::Interrupted,
-        other => EpochError::Out(name.into(), other.to_string()),
     }
 }
 
