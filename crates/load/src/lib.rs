@@ -46,7 +46,7 @@ pub use limit::Limit;
 pub use null::{NullConfig, NullError, NullServer, ServerIdentity, Spin, step_ns};
 pub use outcome::{Outcome, Outcomes, StatusCounts};
 pub use pacer::{Arrivals, DueTimes, Pacer, Rate, RateError, RecordedTimes, RecordedTimesError, Stage};
-pub use protocol::http1::{RequestError, Wrong, request_bytes};
+pub use protocol::http1::{RequestError, Wrong, is_token, request_bytes};
 pub use rate::RatePiece;
 pub use recording::{RecordedRequest, Recording};
 pub use request::{BodyRule, Expectation, Prepared, StatusRule, digest};

@@ -29,6 +29,8 @@ mod words;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub use deadheat_load::is_token;
+
 pub use complaint::{Complaint, StudyError};
 pub use contract::CONNECTIONS;
 pub use keys::{KEY_TABLES, KeyTable};
@@ -38,7 +40,7 @@ pub use model::{
 };
 pub use objective::objective;
 pub(crate) use parts::default_name;
-pub use values::{is_token, path_problem};
+pub use values::path_problem;
 pub use words::{nearest, one_of, shown};
 
 use fields::{Fields, StudyReader};

@@ -5,13 +5,14 @@ use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::path::Path;
 
+use deadheat_load::is_token;
 use deadheat_record as record;
 use deadheat_record::{Capture, Rows, ValuePlace, ValuesFile, fill, placeholders};
 use toml::Spanned;
 
 use super::complaint::Complaint;
 use super::fields::Fields;
-use super::values::{header_name, is_token, json_path};
+use super::values::{header_name, json_path};
 use super::words::{nearest, one_of, shown};
 use crate::rows;
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use deadheat_load::is_token;
 use deadheat_record::JsonPath;
 use deadheat_record::Listen;
 use regex::Regex;
@@ -63,12 +64,6 @@ pub(super) fn listen(fields: &Fields<'_, '_>) -> Spanned<Listen> {
         (None, Some(socket)) => Spanned::new(socket.span(), Listen::Socket),
         (None, None) => Spanned::new(fields.span(), Listen::FreePort),
     }
-}
-
-/// Whether `text` is a token as HTTP defines it: a method or a header's name.
-pub fn is_token(text: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.bytes().all(allowed)
 }
 
 /// Checks that a header's name is a token.

@@ -8,7 +8,7 @@ mod request;
 pub(crate) use answer::HEAD_LIMIT;
 pub use answer::Wrong;
 pub(crate) use answer::{Parser, Sink};
-pub use request::{RequestError, request_bytes};
+pub use request::{RequestError, is_token, request_bytes};
 
 use super::body::BodyCheck;
 use super::{Answered, Asked, Body, Ended, Protocol};

@@ -97,7 +97,8 @@ fn check(method: &str, target: &str, host: &str, headers: &[(String, String)]) -
     Ok(())
 }
 
-fn is_token(text: &str) -> bool {
+/// Whether `text` is a token as HTTP defines it: a method or a header's name.
+pub fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_token_byte)
 }
 
