@@ -9,7 +9,7 @@ use annotate_snippets::renderer::Style;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use thiserror::Error;
 
-use super::words::shown;
+use super::words::{shown, tamed};
 
 /// Why a study could not be read.
 #[derive(Debug, Error)]
@@ -67,7 +67,7 @@ impl Mistakes {
         // Help is bold, because the default, bright cyan, is illegible on white.
         let bold = Renderer::styled().help(Style::new().bold());
         let renderer = if styled { bold } else { Renderer::plain() };
-        let path = shown_path(&self.path);
+        let path = tamed(&self.path);
         let each =
             self.complaints.iter().map(|complaint| renderer.render(&[complaint.group(&self.text, &path)]));
         let mut blocks: Vec<String> = each.collect();
@@ -76,11 +76,6 @@ impl Mistakes {
         }
         blocks.join("\n\n")
     }
-}
-
-/// The whole path, with control characters replaced.
-fn shown_path(path: &str) -> String {
-    path.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
 }
 
 /// One mistake.

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::complaint::{Complaint, Mistakes, StudyError};
 use super::keys::KeyTable;
-use super::words::{nearest, one_of, shown};
+use super::words::{nearest, one_of, shown, tamed};
 
 /// A file during reading, and the complaints so far.
 pub(super) struct StudyReader<'t> {
@@ -59,7 +59,7 @@ impl<'t> StudyReader<'t> {
         let path = joined(self.folder, found.get_ref());
         if !exists(&path) {
             let title = format!("there is no {kind} `{}`", shown(found.get_ref()));
-            let label = format!("looked for {}", shown_whole(&path));
+            let label = format!("looked for {}", tamed(&path.display().to_string()));
             let complaint = Complaint::new(found.span(), title, label);
             self.complain(complaint.help("paths are relative to the study's folder"));
         }
@@ -70,10 +70,6 @@ impl<'t> StudyReader<'t> {
 /// Joins `path` to `folder`, without the `.` parts.
 fn joined(folder: &Path, path: &str) -> PathBuf {
     folder.join(path).components().collect()
-}
-
-fn shown_whole(path: &Path) -> String {
-    path.display().to_string().chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 /// One table of the file.

@@ -18,6 +18,11 @@ fn escaped(character: char) -> String {
     if character.is_control() || turns { character.escape_default().collect() } else { character.into() }
 }
 
+/// The whole `text`, with control characters replaced.
+pub(crate) fn tamed(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
+}
+
 /// The candidate that `word` probably means: at most a third of its letters differ, or only the case differs.
 pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let word = word.to_lowercase();
@@ -58,6 +63,7 @@ mod tests {
     fn escapes_do_not_reach_the_terminal() {
         assert_eq!(shown("a\u{1b}[31mb\n\u{202e}ü"), "a\\u{1b}[31mb\\n\\u{202e}ü");
         assert_eq!(shown(&"x".repeat(70)).chars().count(), 61);
+        assert_eq!(tamed("a\u{1b}[31m\tb\n"), "a\u{fffd}[31m\u{fffd}b\u{fffd}");
     }
 
     #[test]

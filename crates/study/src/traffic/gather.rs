@@ -13,7 +13,7 @@ use super::{
     BrokenLine, Entry, Line, MOST_BROKEN, MOST_DISTINCT, MOST_REQUESTS, Reason, RecordedTraffic,
     SAFE_METHODS, SHOWN, TrafficError,
 };
-use crate::file::shown;
+use crate::file::{shown, tamed};
 
 /// Most different methods that an account lists.
 const MOST_METHODS: usize = 20;
@@ -83,8 +83,7 @@ impl<'r> Gathering<'r> {
         if self.broken.len() < SHOWN {
             let text = shown(&String::from_utf8_lossy(&text[..text.len().min(400)]));
             // An error can contain text of the file.
-            let tame = |one: char| if one.is_control() { '\u{fffd}' } else { one };
-            self.broken.push(BrokenLine { line, text, problem: problem.chars().map(tame).collect() });
+            self.broken.push(BrokenLine { line, text, problem: tamed(&problem) });
         }
     }
 
