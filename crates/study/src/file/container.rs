@@ -149,9 +149,7 @@ fn tag(name: &str) -> String {
     if tag == name && !tag.ends_with('-') {
         return tag;
     }
-    let digest: String =
-        Sha256::digest(name.as_bytes())[..4].iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{tag}-{digest}")
+    format!("{tag}-{}", crate::hex(&Sha256::digest(name.as_bytes())[..4]))
 }
 
 #[cfg(test)]

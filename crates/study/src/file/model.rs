@@ -293,6 +293,11 @@ pub enum PublishedValue {
 }
 
 impl Study {
+    /// The contender of this name.
+    pub fn contender(&self, name: &str) -> Option<&Contender> {
+        self.contenders.iter().find(|one| one.name.get_ref() == name)
+    }
+
     /// The probes that scenarios may use for load.
     pub fn probes_under_load(&self) -> impl Iterator<Item = &Probe> {
         self.probes.iter().filter(|probe| probe.contract.under_load)

@@ -13,7 +13,7 @@ const DEPTH: usize = 64;
 /// Adds the sizes to the plan; no size for a contender with a missing file.
 pub(super) fn all(study: &Study, plan: &mut Plan) {
     for planned in &mut plan.contenders {
-        let named = study.contenders.iter().find(|one| *one.name.get_ref() == planned.name);
+        let named = study.contender(&planned.name);
         let files = named.map_or(&[][..], |one| &one.artefacts);
         let sizes: Option<Vec<u64>> = files.iter().map(|path| size(path, DEPTH)).collect();
         planned.artefact_bytes = sizes.filter(|sizes| !sizes.is_empty()).map(|sizes| sizes.iter().sum());

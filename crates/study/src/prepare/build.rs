@@ -18,7 +18,7 @@ pub(super) fn all(
 ) -> Result<Vec<(String, PrepareError)>, PrepareError> {
     let mut unbuilt = Vec::new();
     for planned in &plan.contenders {
-        let contender = study.contenders.iter().find(|one| *one.name.get_ref() == planned.name);
+        let contender = study.contender(&planned.name);
         let Some(command) = contender.and_then(|one| one.build.as_ref()) else { continue };
         progress(&format!("building {} ...", planned.name));
         match build(command.get_ref(), planned, plan, run, limit) {

@@ -31,7 +31,7 @@ pub(super) fn all(study: &Study, plan: &mut Plan) -> Vec<Finding> {
     for index in 0..plan.contenders.len() {
         let planned = &plan.contenders[index];
         let name = &planned.name;
-        let asked = study.contenders.iter().find(|contender| contender.name.get_ref() == name);
+        let asked = study.contender(name);
         let Some(command) = asked.and_then(|contender| contender.version.as_ref()) else { continue };
         match ask(command.get_ref(), planned, plan, LIMIT) {
             Ok(version) => plan.contenders[index].version = Some(version),
@@ -69,7 +69,7 @@ pub(super) fn changed(study: &Study, plan: &Plan, out: &[String], progress: Prog
 /// The version of a contender that still has the command of the plan. If the study has a different command now, its version would belong to another
 /// program.
 fn again(study: &Study, planned: &Contender, plan: &Plan) -> Result<String, String> {
-    let asked = study.contenders.iter().find(|contender| *contender.name.get_ref() == planned.name);
+    let asked = study.contender(&planned.name);
     let asked = asked.ok_or("the study no longer has it")?;
     if *asked.command.get_ref() != planned.command {
         return Err("the study now starts it with another command".into());
