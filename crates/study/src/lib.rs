@@ -14,6 +14,16 @@ pub mod rows;
 pub mod traffic;
 pub mod values;
 
+/// A file that cannot be used, with its path.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", file.display())]
+pub struct FileError<E: std::error::Error + 'static> {
+    /// The file.
+    pub file: std::path::PathBuf,
+    /// Why.
+    pub source: E,
+}
+
 /// Bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -5,13 +5,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
 use deadheat_record::{Plan, Rows, ValuesFile};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
+
+use crate::FileError;
 
 /// The largest file, in bytes.
 const MOST_BYTES: u64 = 128 << 20;
@@ -82,16 +84,6 @@ impl RowsError {
     }
 }
 
-/// A file of values that cannot be used, with its path.
-#[derive(Debug, Error)]
-#[error("{}: {source}", file.display())]
-pub struct RowsFileError {
-    /// The file.
-    pub file: PathBuf,
-    /// Why.
-    pub source: RowsError,
-}
-
 /// Reads the file at `path`.
 ///
 /// # Errors
@@ -115,11 +107,11 @@ pub fn read_file(path: &Path) -> Result<(ValuesFile, Rows), RowsError> {
 ///
 /// # Errors
 /// A file cannot be read, or it is not the one that the plan was made with.
-pub fn of_plan(plan: &Plan) -> Result<BTreeMap<String, Arc<Rows>>, RowsFileError> {
+pub fn of_plan(plan: &Plan) -> Result<BTreeMap<String, Arc<Rows>>, FileError<RowsError>> {
     let mut all = BTreeMap::new();
     for probe in &plan.probes {
         let Some(values) = &probe.values else { continue };
-        let failed = |source| RowsFileError { file: values.file.clone(), source };
+        let failed = |source| FileError { file: values.file.clone(), source };
         let (found, rows) = read_file(&values.file).map_err(failed)?;
         if found.sha256 != values.sha256 {
             return Err(failed(RowsError::Changed));

@@ -13,7 +13,7 @@ mod stamp;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use deadheat_load::{Recording, StatusSetError};
@@ -21,6 +21,7 @@ use deadheat_record::{LogContents, LogFormat, LogReading, Plan};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::FileError;
 use gather::Gathering;
 
 /// Methods that are sent without permission: they change no data (RFC 9110, section 9.2.1).
@@ -180,16 +181,6 @@ impl TrafficError {
     }
 }
 
-/// A file of recorded requests that cannot be used, with its path.
-#[derive(Debug, Error)]
-#[error("{}: {source}", file.display())]
-pub struct FileError {
-    /// The file.
-    pub file: PathBuf,
-    /// Why.
-    pub source: TrafficError,
-}
-
 fn listed(lines: &[BrokenLine]) -> String {
     let line = |one: &BrokenLine| format!("\n    line {}: {}: `{}`", one.line, one.problem, one.text);
     lines.iter().map(line).collect()
@@ -252,7 +243,7 @@ pub fn read(input: impl Read, reading: &LogReading) -> Result<RecordedTraffic, T
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_file(path: &Path, reading: &LogReading) -> Result<RecordedTraffic, FileError> {
+pub fn read_file(path: &Path, reading: &LogReading) -> Result<RecordedTraffic, FileError<TrafficError>> {
     let opened = File::open(path).map_err(TrafficError::from);
     opened.and_then(|file| read(file, reading)).map_err(|source| FileError { file: path.into(), source })
 }
@@ -261,7 +252,7 @@ pub fn read_file(path: &Path, reading: &LogReading) -> Result<RecordedTraffic, F
 ///
 /// # Errors
 /// A file cannot be read, or it is not the one that the plan was made with.
-pub fn recordings(plan: &Plan) -> Result<BTreeMap<String, Arc<Recording>>, FileError> {
+pub fn recordings(plan: &Plan) -> Result<BTreeMap<String, Arc<Recording>>, FileError<TrafficError>> {
     let mut all = BTreeMap::new();
     for probe in &plan.probes {
         let Some(log) = &probe.log else { continue };
