@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let to = Address::Tcp(address.parse()?);
     let timeout = Duration::from_secs(5);
     let bytes = request_bytes("GET", path, address, &[], b"")?;
-    let probe = exchange(&to, &bytes, false, timeout, 1 << 24)?;
+    let probe = exchange(&to, None, &bytes, false, timeout, 1 << 24)?;
     let expect =
         Expectation { status: StatusRule::Exact(probe.status), body: BodyRule::exactly(&probe.body) };
     let mut session = Session::open(SessionConfig {

@@ -84,25 +84,12 @@ pub enum ExchangeError {
 }
 
 /// Sends `request` (see [`crate::request_bytes`]) on a new connection and waits for the answer, at most `timeout` in
-/// total. `head` says that it is a HEAD request. Bodies above `max_body` bytes are refused.
+/// total. With settings for TLS, the connection is encrypted, and `timeout` includes the handshake. `head` says that it
+/// is a HEAD request. Bodies above `max_body` bytes are refused.
 ///
 /// # Errors
 /// See [`ExchangeError`].
 pub fn exchange(
-    address: &Address,
-    request: &[u8],
-    head: bool,
-    timeout: Duration,
-    max_body: usize,
-) -> Result<Answer, ExchangeError> {
-    exchange_tls(address, None, request, head, timeout, max_body)
-}
-
-/// As [`exchange`], over TLS if there are settings for it. `timeout` includes the handshake.
-///
-/// # Errors
-/// See [`ExchangeError`].
-pub fn exchange_tls(
     address: &Address,
     tls: Option<&TlsSettings>,
     request: &[u8],

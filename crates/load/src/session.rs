@@ -245,7 +245,6 @@ struct Handle {
 enum Command {
     Prepare(WorkerOrder),
     Run,
-    Requests(Arc<Requests>),
     Handicap(Duration),
 }
 
@@ -357,14 +356,6 @@ impl Session {
             Some(error) => Err(error),
             None => tally.ok_or(SessionError::WorkerLost),
         }
-    }
-
-    /// Changes the requests to send, from the next slice on.
-    ///
-    /// # Errors
-    /// [`SessionError::WorkerLost`].
-    pub fn set_requests(&mut self, requests: Arc<Requests>) -> Result<(), SessionError> {
-        self.workers.iter().try_for_each(|worker| worker.send(Command::Requests(requests.clone())))
     }
 
     /// From the next slice on, each worker spends this much extra time on every request before sending it. The effect
@@ -549,10 +540,6 @@ fn serve<D: Driver, P: Protocol>(
         && let Ok(command) = orders.recv()
     {
         reply = match command {
-            Command::Requests(requests) => {
-                worker.set_requests(requests);
-                Ok(())
-            }
             Command::Handicap(handicap) => {
                 worker.set_handicap(handicap);
                 Ok(())

@@ -108,11 +108,6 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         })
     }
 
-    pub(crate) fn set_requests(&mut self, requests: Arc<Requests>) {
-        self.shared = P::shared(requests.prepared());
-        self.requests = requests;
-    }
-
     pub(crate) fn set_handicap(&mut self, handicap: Duration) {
         self.handicap_ns = nanos(handicap);
     }

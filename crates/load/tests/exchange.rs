@@ -7,7 +7,7 @@ use crate::kit::*;
 use deadheat_load::*;
 
 fn ask(server: &Server, head: bool, millis: u64) -> Result<Answer, ExchangeError> {
-    exchange(&server.at(), &get().bytes, head, Duration::from_millis(millis), 1000)
+    exchange(&server.at(), None, &get().bytes, head, Duration::from_millis(millis), 1000)
 }
 
 #[test]
@@ -44,6 +44,6 @@ fn ends_are_told_apart() {
         Server::start(|stream, _| say_last(stream, &format!("HTTP/1.0 200 OK\r\n\r\n{}", "x".repeat(1001))));
     assert!(matches!(ask(&long, false, 5000), Err(ExchangeError::TooLong { max_body: 1000 })));
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let nobody = exchange(&Address::Tcp(port), &get().bytes, false, Duration::from_secs(5), 1000);
+    let nobody = exchange(&Address::Tcp(port), None, &get().bytes, false, Duration::from_secs(5), 1000);
     assert!(matches!(nobody, Err(ExchangeError::Connect { .. })));
 }

@@ -59,7 +59,7 @@ fn listen(behaviour: impl Fn(TcpStream) + Send + 'static) -> SocketAddr {
 }
 
 fn ask(address: SocketAddr, tls: Option<&TlsSettings>, millis: u64) -> Result<Answer, ExchangeError> {
-    exchange_tls(&address.into(), tls, &get().bytes, false, Duration::from_millis(millis), 300_000)
+    exchange(&address.into(), tls, &get().bytes, false, Duration::from_millis(millis), 300_000)
 }
 
 #[test]

@@ -429,9 +429,8 @@ fn over_tls_it_answers_the_same() {
             let found = (tally.outcomes.ok, tally.closed_by_server);
             assert_eq!(found, (200, ended), "{body_bytes}: {:?}", tally.faults);
         }
-        let ask = |request: &[u8], head| {
-            exchange_tls(server.address(), Some(&settings), request, head, LIMIT, 200_000)
-        };
+        let ask =
+            |request: &[u8], head| exchange(server.address(), Some(&settings), request, head, LIMIT, 200_000);
         let answer = ask(b"HEAD / HTTP/1.1\r\n\r\n", true).unwrap();
         assert_eq!((answer.status, answer.body.len()), (200, 0));
         let answer = ask(b"nonsense\r\n\r\n", false).unwrap();
@@ -445,7 +444,7 @@ fn over_tls_a_client_without_it_is_told_so_and_cut_off() {
     let (_folder, identity, settings) = identity();
     let server =
         NullServer::start(NullConfig { tls: Some(identity.clone()), ..NullConfig::default() }).unwrap();
-    let plain = exchange_tls(server.address(), None, GET.as_bytes(), false, LIMIT, 1_000);
+    let plain = exchange(server.address(), None, GET.as_bytes(), false, LIMIT, 1_000);
     assert!(matches!(plain, Err(ExchangeError::SpeaksTls)), "{plain:?}");
     let mut stream = connect(&server);
     stream.write_all(GET.as_bytes()).unwrap();

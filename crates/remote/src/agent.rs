@@ -20,7 +20,7 @@ use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::facts::clock;
 use deadheat_host::monitor::{Monitor, Snapshot};
 use deadheat_load::{
-    Address, Answer, ExchangeError, ProgressHandle, Session, StopHandle, exchange_tls, with_causes,
+    Address, Answer, ExchangeError, ProgressHandle, Session, StopHandle, exchange, with_causes,
 };
 use serde::de::DeserializeOwned;
 
@@ -326,7 +326,7 @@ fn reply(writer: &Writer, reply: &Reply) {
 fn ask(asked: &[Asked], timeout: Duration, max_body: usize) -> Vec<Result<Answer, Unanswered>> {
     let one = |asked: &Asked| {
         let answer =
-            exchange_tls(&asked.address, asked.tls.as_ref(), &asked.bytes, asked.head, timeout, max_body);
+            exchange(&asked.address, asked.tls.as_ref(), &asked.bytes, asked.head, timeout, max_body);
         answer.map_err(|error| Unanswered {
             timed_out: matches!(error, ExchangeError::Timeout(_) | ExchangeError::Handshake(_)),
             reason: with_causes(&error),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use deadheat_host::monitor::Disturbance;
 use deadheat_load::{
     Address, Answer, ExchangeError, LoadSession, OpenError, Session, SessionConfig, TlsFailure, TlsSettings,
-    exchange_tls, with_causes,
+    exchange, with_causes,
 };
 use deadheat_record::{Finding, Link, LinkBandwidth, LinkReading, Plan};
 
@@ -184,7 +184,7 @@ pub(crate) fn ask_all(
         // Not a scoped thread: a thread that waits for a silent server stays behind after an interruption.
         let asking = std::thread::Builder::new().name("ask".into()).spawn(move || {
             let Question { bytes, head, tls } = question;
-            let answer = exchange_tls(&address, tls.as_ref(), &bytes, head, patience, MAX_BODY);
+            let answer = exchange(&address, tls.as_ref(), &bytes, head, patience, MAX_BODY);
             let _ = sender.send((place, answer.map_err(|error| NoAnswer::of(&error, tls.is_some()))));
         });
         if let Err(error) = asking {

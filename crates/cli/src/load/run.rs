@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use deadheat_load::{
     Address, Answer, ExchangeError, Limit, OpenError, ProgressHandle, Requests, Session, SessionConfig,
-    SessionError, SliceOrder, StopHandle, Tally, Times, TlsSettings, exchange_tls, with_causes,
+    SessionError, SliceOrder, StopHandle, Tally, Times, TlsSettings, exchange, with_causes,
 };
 use deadheat_remote::kubernetes::LoadJob;
 use deadheat_remote::message::Asked;
@@ -130,7 +130,7 @@ impl Connected {
         let exchange = move || {
             let (address, tls) = (&server.address, server.tls.as_ref());
             match &server.hosts {
-                None => exchange_tls(address, tls, &bytes, head, timeout, MAX_BODY)
+                None => exchange(address, tls, &bytes, head, timeout, MAX_BODY)
                     .map_err(|error| with_causes(&error)),
                 Some(hosts) => {
                     let asked = Asked { address: address.clone(), tls: tls.cloned(), bytes, head };
