@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_host::monitor::Disturbance;
-use deadheat_load::{Address, Answer, Limit, LoadSession, OpenError, Pacer, SessionConfig, SliceOrder};
+use deadheat_load::{Address, Answer, LoadSession, OpenError, SessionConfig, SliceOrder};
 use deadheat_record::{
     Bandwidth, Clock, DoctorLinkHost, ExternalReading, Finding, LinkBandwidth, LoadFrom, LoadHostShare, Plan,
 };
@@ -159,8 +159,9 @@ impl Elsewhere {
             let one = SessionConfig { connections: 1, max_connections: 1, threads: 1, ..config.clone() };
             let mut session = RemoteSession::open_on(Arc::clone(&self.hosts), vec![host], &one)
                 .map_err(io::Error::other)?;
-            session.slice(&closed(LINK_WARMUP)).map_err(io::Error::other)?;
-            let latency = session.slice(&closed(ROUND_TRIPS_MEASURED)).map_err(io::Error::other)?.latency;
+            session.slice(&SliceOrder::closed(LINK_WARMUP)).map_err(io::Error::other)?;
+            let latency =
+                session.slice(&SliceOrder::closed(ROUND_TRIPS_MEASURED)).map_err(io::Error::other)?.latency;
             let at = |quantile| {
                 let no_answer =
                     || io::Error::other(format!("load host {name} got no answer from this machine"));
@@ -195,7 +196,7 @@ impl Elsewhere {
         let connections = config.connections * on.len();
         let config = SessionConfig { connections, max_connections: connections, ..config.clone() };
         let mut session = RemoteSession::open_on(Arc::clone(&self.hosts), on, &config)?;
-        for slice in session.slice_on_hosts(&closed(LINK_WARMUP)) {
+        for slice in session.slice_on_hosts(&SliceOrder::closed(LINK_WARMUP)) {
             slice.result?;
         }
         let of = |HostSlice { result, seen, .. }: HostSlice| -> Result<Bandwidth, RemoteError> {
@@ -207,7 +208,7 @@ impl Elsewhere {
                 interface_bytes_per_s: received.map(per_s),
             })
         };
-        let each = session.slice_on_hosts(&closed(LINK_MEASURED)).into_iter().map(of);
+        let each = session.slice_on_hosts(&SliceOrder::closed(LINK_MEASURED)).into_iter().map(of);
         let each = each.collect::<Result<Vec<Bandwidth>, RemoteError>>()?;
         Ok(each.into_iter().reduce(|sum, one| sum.plus(&one)).unwrap_or_default())
     }
@@ -323,11 +324,6 @@ impl LoadGenerator for Elsewhere {
     fn stalled_share(&self) -> Option<f64> {
         self.seen().into_iter().filter_map(|(_, seen)| seen.stalled_share).reduce(f64::max)
     }
-}
-
-/// A slice in which each connection waits for its answer.
-fn closed(length: Duration) -> SliceOrder {
-    SliceOrder { pacer: Pacer::Closed, limit: Limit::duration(length), settle: Duration::ZERO, start: 0 }
 }
 
 fn external(seen: &Seen) -> ExternalReading {

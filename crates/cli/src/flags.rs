@@ -99,7 +99,7 @@ Examples:
 deadheat tells a command its port in the environment variable PORT, and replaces {port} in the command. With https:// in --url, the command must listen with TLS: CERT and KEY name the files of its certificate and key, and deadheat replaces {cert} and {key}.";
 
 /// Options of `race`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = RACE_HELP)]
 pub(crate) struct RaceFlags {
     /// A study (folder with study.toml, or that file), or at least two shell commands that each start a server

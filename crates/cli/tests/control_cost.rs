@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deadheat_load::{
-    Address, Arrivals, Backend, Expectation, Limit, LoadSession as _, Pacer, Prepared, Rate, Requests,
-    SessionConfig, SliceOrder, request_bytes,
+    Address, Arrivals, Expectation, Limit, LoadSession as _, Pacer, Prepared, Rate, Requests, SessionConfig,
+    SliceOrder, request_bytes,
 };
 use deadheat_remote::{HostCommand, LoadHosts, Patience, RemoteSession, start_skew};
 use deadheat_testkit::{TestServer, bed_or_skip, processes_with_env, turn, wait_until};
@@ -67,8 +67,7 @@ fn what_control_of_three_load_hosts_costs() {
     hosts.watch(&[], false).unwrap();
     let config = config(address, 30);
     let mut session = RemoteSession::open(Arc::clone(&hosts), &config).unwrap();
-    let order =
-        SliceOrder { pacer: Pacer::Closed, limit: Limit::duration(LENGTH), settle: Duration::ZERO, start: 0 };
+    let order = SliceOrder::closed(LENGTH);
     let ssh: Vec<u32> = processes_with_env(key, value).into_iter().map(|one| one.pid).collect();
     let controlling_ns = || own_ns() + ssh.iter().map(|pid| used_ns(*pid)).sum::<u64>();
 
@@ -88,7 +87,7 @@ fn what_control_of_three_load_hosts_costs() {
             std::thread::sleep(LONG / 5 * 3);
             (controlling_ns() - before) as f64 / begun.elapsed().as_nanos() as f64
         });
-        session.slice_on_hosts(&SliceOrder { limit: Limit::duration(LONG), ..order.clone() });
+        session.slice_on_hosts(&SliceOrder::closed(LONG));
         watching.join().unwrap()
     });
     drop(session);
@@ -127,22 +126,8 @@ fn what_control_of_three_load_hosts_costs() {
 /// A session with this number of connections to this address.
 fn config(address: SocketAddr, connections: usize) -> SessionConfig {
     let bytes = request_bytes("GET", "/", "test", &[], b"").unwrap();
-    SessionConfig {
-        address: Address::Tcp(address),
-        tls: None,
-        connections,
-        max_connections: connections,
-        threads: 1,
-        cpus: vec![],
-        spin: false,
-        backend: Backend::Auto,
-        requests: Arc::new(Requests::one(Prepared { bytes, head: false, expect: Expectation::ANY })),
-        connect_timeout: Duration::from_secs(5),
-        timeout: Duration::from_secs(5),
-        sample_every: 0,
-        max_samples_per_slice: 0,
-        part: None,
-    }
+    let request = Prepared { bytes, head: false, expect: Expectation::ANY };
+    SessionConfig::to(Address::Tcp(address), connections, Requests::one(request))
 }
 
 /// Resident memory of this process, in bytes.
@@ -175,7 +160,7 @@ fn what_control_of_many_agents_costs() {
         let mut session = RemoteSession::open(Arc::clone(&hosts), &config(server.address(), count)).unwrap();
         let pacer =
             Pacer::Open { rate: Rate::constant(10.0 * count as f64).unwrap(), arrivals: Arrivals::Constant };
-        let order = SliceOrder { pacer, limit: Limit::duration(LENGTH), settle: Duration::ZERO, start: 0 };
+        let order = SliceOrder { pacer, ..SliceOrder::closed(LENGTH) };
         let sent = || (0..count).map(|host| hosts.traffic(host).0.messages).sum::<u64>();
         let (used, messages) = (own_ns(), sent());
         for _ in 0..SLICES_OF_MANY {

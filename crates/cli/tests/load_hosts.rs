@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deadheat_load::{
-    Address, Arrivals, Backend, Expectation, Limit, LoadSession as _, NullConfig, NullServer, Pacer,
-    Prepared, Rate, Requests, Session, SessionConfig, SliceOrder, request_bytes,
+    Address, Arrivals, Expectation, Limit, LoadSession as _, NullConfig, NullServer, Pacer, Prepared, Rate,
+    Requests, Session, SessionConfig, SliceOrder, request_bytes,
 };
 use deadheat_remote::frame::{Decoder, encode};
 use deadheat_remote::message::{Order, PROTOCOL, Reply, control_line};
@@ -57,21 +57,12 @@ fn three_agents() -> Arc<LoadHosts> {
 
 fn config(server: &NullServer, connections: usize, threads: usize) -> SessionConfig {
     let bytes = request_bytes("GET", "/", "test", &[], b"").unwrap();
+    let request = Prepared { bytes, head: false, expect: Expectation::ANY };
     SessionConfig {
-        address: server.address().clone(),
-        tls: None,
-        connections,
-        max_connections: connections,
         threads,
-        cpus: vec![],
-        spin: false,
-        backend: Backend::Auto,
-        requests: Arc::new(Requests::one(Prepared { bytes, head: false, expect: Expectation::ANY })),
         connect_timeout: Duration::from_secs(20),
         timeout: Duration::from_secs(20),
-        sample_every: 0,
-        max_samples_per_slice: 0,
-        part: None,
+        ..SessionConfig::to(server.address().clone(), connections, Requests::one(request))
     }
 }
 

@@ -2,7 +2,6 @@
 //! `slice ADDRESS PATH CONNECTIONS SECONDS [RATE] [CPU,...] [uring|epoll]` (RATE -: closed; else as `100..5000:2s,5k`).
 #![allow(clippy::print_stdout, reason = "an example's output is its purpose")]
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_load::*;
@@ -26,20 +25,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let expect =
         Expectation { status: StatusRule::Exact(probe.status), body: BodyRule::exactly(&probe.body) };
     let mut session = Session::open(SessionConfig {
-        address: to,
-        tls: None,
-        connections: connections.parse()?,
         max_connections: 1000,
-        threads: 1,
         spin: true,
         backend,
         cpus,
-        requests: Arc::new(Requests::one(Prepared { bytes, head: false, expect })),
-        connect_timeout: timeout,
-        timeout,
-        sample_every: 0,
-        max_samples_per_slice: 0,
-        part: None,
+        ..SessionConfig::to(to, connections.parse()?, Requests::one(Prepared { bytes, head: false, expect }))
     })?;
     let duration = Duration::from_secs_f64(seconds.parse()?);
     let pacer = match more.first().map(String::as_str) {

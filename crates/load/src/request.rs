@@ -72,6 +72,14 @@ impl BodyRule {
     pub fn exactly(body: &[u8]) -> BodyRule {
         BodyRule::Digest { length: body.len() as u64, xxh3: digest(body) }
     }
+
+    /// The rule that costs as much to check, for a server that answers with `body`; `head` says that the request is a HEAD request.
+    pub fn as_costly(self, body: &[u8], head: bool) -> BodyRule {
+        match self {
+            BodyRule::Digest { .. } => BodyRule::exactly(if head { b"" } else { body }),
+            BodyRule::Any | BodyRule::Length(_) => BodyRule::Any,
+        }
+    }
 }
 
 /// The digest by which bodies are compared: XXH3, 64 bits, seed 0. It detects differences, but does not prove origin.
@@ -94,6 +102,14 @@ mod tests {
         ] {
             assert_eq!(rule.admits(status), right, "{rule:?} {status}");
         }
+    }
+
+    #[test]
+    fn a_rule_for_another_server_costs_as_much_to_check() {
+        let costly = BodyRule::exactly(b"long");
+        assert_eq!(costly.as_costly(b"x", false), BodyRule::exactly(b"x"));
+        assert_eq!(costly.as_costly(b"x", true), BodyRule::exactly(b""));
+        assert_eq!(BodyRule::Length(4).as_costly(b"x", false), BodyRule::Any);
     }
 
     #[test]

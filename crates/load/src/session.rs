@@ -59,6 +59,29 @@ pub struct SessionConfig {
     pub part: Option<WorkerRange>,
 }
 
+impl SessionConfig {
+    /// The settings of a session with one worker, which sends these requests unencrypted on so many connections and never on more. An
+    /// attempt to connect may take 5 s, and an answer too. No bodies are kept.
+    pub fn to(address: Address, connections: usize, requests: impl Into<Arc<Requests>>) -> SessionConfig {
+        SessionConfig {
+            address,
+            tls: None,
+            connections,
+            max_connections: connections,
+            threads: 1,
+            cpus: Vec::new(),
+            spin: false,
+            backend: Backend::Auto,
+            requests: requests.into(),
+            connect_timeout: Duration::from_secs(5),
+            timeout: Duration::from_secs(5),
+            sample_every: 0,
+            max_samples_per_slice: 0,
+            part: None,
+        }
+    }
+}
+
 /// Which of a load's workers a session has. Of every `of` consecutive requests of a slice each worker takes one,
 /// whichever session it is in, so that several sessions together send exactly the requests that one would send, at the
 /// times at which it would send them.
@@ -89,6 +112,13 @@ pub struct SliceOrder {
     /// Position of the slice's first request in the request order. Several workers share the order: of every n
     /// consecutive positions each of n workers takes one, and which one varies.
     pub start: u64,
+}
+
+impl SliceOrder {
+    /// A slice of this length in which each connection waits for its answer. Every answer counts.
+    pub fn closed(length: Duration) -> SliceOrder {
+        SliceOrder { pacer: Pacer::Closed, limit: Limit::duration(length), settle: Duration::ZERO, start: 0 }
+    }
 }
 
 /// Why a session could not open.

@@ -3,7 +3,6 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -395,20 +394,10 @@ fn loaded(address: &Address, tls: &TlsSettings, body_bytes: usize, headers: &[(S
     let expect =
         Expectation { status: StatusRule::Exact(200), body: BodyRule::exactly(body(body_bytes).as_bytes()) };
     let config = SessionConfig {
-        address: address.clone(),
         tls: Some(tls.clone()),
-        connections: 8,
-        max_connections: 8,
-        threads: 1,
-        cpus: vec![],
-        spin: false,
-        backend: Backend::Auto,
-        requests: Arc::new(Requests::one(Prepared { bytes, head: false, expect })),
         connect_timeout: LIMIT,
         timeout: LIMIT,
-        sample_every: 0,
-        max_samples_per_slice: 0,
-        part: None,
+        ..SessionConfig::to(address.clone(), 8, Requests::one(Prepared { bytes, head: false, expect }))
     };
     let order =
         SliceOrder { pacer: Pacer::Closed, limit: Limit::requests(200), settle: Duration::ZERO, start: 0 };

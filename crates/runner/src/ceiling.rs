@@ -7,12 +7,11 @@
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_load::{
-    Address, Backend, BodyRule, Expectation, NullConfig, NullServer, Prepared, Requests, ServerIdentity,
-    SessionConfig, StatusRule, request_bytes, with_causes,
+    Address, Expectation, NullConfig, NullServer, Prepared, Requests, ServerIdentity, SessionConfig,
+    StatusRule, request_bytes, with_causes,
 };
 use deadheat_record::{Experiment, LinkBandwidth, Pinning, ScenarioPlan};
 
@@ -120,20 +119,11 @@ pub fn link_session(address: Address, pinning: &Pinning) -> Result<SessionConfig
     let bytes = request_bytes("GET", "/", "localhost", &[], b"").map_err(|error| error.to_string())?;
     let request = Prepared { bytes, head: false, expect: Expectation::ANY };
     Ok(SessionConfig {
-        address,
-        tls: None,
-        connections: LINK_CONNECTIONS,
-        max_connections: LINK_CONNECTIONS,
         threads: pinning.load_cpus.len().max(1),
         cpus: pinning.load_cpus.clone(),
-        spin: false,
-        backend: Backend::Auto,
-        requests: Arc::new(Requests::one(request)),
         connect_timeout: LINK_TIMEOUT,
         timeout: LINK_TIMEOUT,
-        sample_every: 0,
-        max_samples_per_slice: 0,
-        part: None,
+        ..SessionConfig::to(address, LINK_CONNECTIONS, Requests::one(request))
     })
 }
 
@@ -141,11 +131,7 @@ pub fn link_session(address: Address, pinning: &Pinning) -> Result<SessionConfig
 fn requests(epoch_run: &EpochRun<'_>, parity: &Parity, body: &[u8]) -> Result<Sent, String> {
     let contender = epoch_run.racing.first().copied().unwrap_or(0);
     let all = epoch_run.requests_with(contender, parity, |mut prepared| {
-        let body = match prepared.expect.body {
-            BodyRule::Digest { .. } if prepared.head => BodyRule::exactly(b""),
-            BodyRule::Digest { .. } => BodyRule::exactly(body),
-            BodyRule::Any | BodyRule::Length(_) => BodyRule::Any,
-        };
+        let body = prepared.expect.body.as_costly(body, prepared.head);
         prepared.expect = Expectation { status: StatusRule::Any, body };
         prepared
     });

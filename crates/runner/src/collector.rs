@@ -118,7 +118,7 @@ fn load(epoch_run: &EpochRun<'_>, one: &mut LoadedContender, parity: &Parity) ->
     let tally = tally.map_err(|error| lost(&one.runner, &error))?;
     let (window, seen) = (start..size()?, epoch_run.watch.between(&before, &moment(one)));
     epoch_run.still_there(one, WHEN)?;
-    let mut sum = LoadTotals::new();
+    let mut sum = LoadTotals::default();
     sum.add(tally);
     epoch_run.check_answers(one, &sum, parity)?;
     Ok(Load { window, sum, seen })

@@ -377,7 +377,7 @@ impl EpochRun<'_> {
         observer: &mut dyn Observer,
     ) -> Result<Vec<LoadTotals>, EpochError> {
         let count = loaded.len();
-        let mut sums: Vec<LoadTotals> = loaded.iter().map(|_| LoadTotals::new()).collect();
+        let mut sums: Vec<LoadTotals> = loaded.iter().map(|_| LoadTotals::default()).collect();
         if self.scenario.traffic.cold {
             return Ok(sums);
         }
@@ -451,7 +451,7 @@ impl EpochRun<'_> {
                     || Duration::from_nanos(sum.elapsed_ns - before_ns) >= long
                     || clock.now() - start >= long * WARMUP_STRETCH
             };
-            let so_far = mem::replace(warmup, LoadTotals::new());
+            let so_far = mem::take(warmup);
             let both = one.go_on(so_far, self.warm_slice(), 0, enough);
             *warmup = both.map_err(|error| lost(&one.runner, &error))?;
             self.still_there(one, "before its first round")?;

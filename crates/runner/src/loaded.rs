@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_load::{
-    Arrivals, Backend, Limit, LoadSession, OpenError, Pacer, Rate, RateError, RecordedTimes, Requests,
-    Sample, SessionConfig, SliceOrder, Tally, TlsSettings,
+    Arrivals, Limit, LoadSession, OpenError, Pacer, Rate, RateError, RecordedTimes, Requests, Sample,
+    SessionConfig, SliceOrder, Tally, TlsSettings,
 };
 use deadheat_record::{Experiment, Outcomes, Plan, ScenarioPlan};
 use hdrhistogram::Histogram;
@@ -71,7 +71,7 @@ impl LoadError {
 }
 
 /// Totals over slices.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LoadTotals {
     /// All complete answers.
     pub completions: u64,
@@ -102,25 +102,6 @@ pub(crate) struct LoadTotals {
 }
 
 impl LoadTotals {
-    /// Empty totals.
-    pub(crate) fn new() -> Self {
-        Self {
-            completions: 0,
-            elapsed_ns: 0,
-            outcomes: Outcomes::default(),
-            status: BTreeMap::new(),
-            reconnects: 0,
-            closed_by_server: 0,
-            bytes_read: 0,
-            latency: None,
-            send_lag: None,
-            wait: None,
-            own_lag: None,
-            in_flight_ns: 0,
-            samples: Vec::new(),
-        }
-    }
-
     /// Adds a slice.
     pub(crate) fn add(&mut self, tally: Tally) {
         self.add_if(tally, true);
@@ -196,21 +177,17 @@ impl LoadedContender {
         tls: Option<TlsSettings>,
         seed: u64,
     ) -> Result<Self, Box<(ReadyContender, LoadError)>> {
+        let address = runner.process.address().clone();
+        let connections = scenario.shape.connections() as usize;
         let config = SessionConfig {
-            address: runner.process.address().clone(),
             tls,
-            connections: scenario.shape.connections() as usize,
-            max_connections: scenario.shape.connections() as usize,
             threads: plan.pinning.load_cpus.len().max(1),
             cpus: plan.pinning.load_cpus.clone(),
             spin: !plan.pinning.load_cpus.is_empty(),
-            backend: Backend::Auto,
-            requests: sent.requests,
-            connect_timeout: Duration::from_secs(5),
             timeout: Duration::from_nanos(plan.method.timeout_ns),
             sample_every: SAMPLE_EVERY,
             max_samples_per_slice: MAX_SAMPLES,
-            part: None,
+            ..SessionConfig::to(address, connections, sent.requests)
         };
         let name = runner.process.name().to_owned();
         let pace = match Pace::of(scenario, sent.times, seed) {
@@ -306,7 +283,7 @@ impl LoadedContender {
         from: u64,
         enough: impl FnMut(&LoadTotals, &Tally) -> bool,
     ) -> Result<LoadTotals, LoadError> {
-        self.go_on(LoadTotals::new(), slice, from, enough)
+        self.go_on(LoadTotals::default(), slice, from, enough)
     }
 
     /// Continues a stretch that began at `from` and gave `sum`. Returns the sum of both.

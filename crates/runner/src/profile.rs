@@ -175,7 +175,7 @@ fn sample(
         received_bytes: tally.bytes_written,
         ..after.since(&before)
     };
-    let mut sum = LoadTotals::new();
+    let mut sum = LoadTotals::default();
     sum.add(tally);
     epoch_run.check_answers(one, &sum, parity)?;
     let pass = ProfilePass {

@@ -43,7 +43,7 @@ impl ContenderReadings {
         let running = &*one.runner.process;
         let groups = watch.groups_of(&running.processes());
         Self {
-            sum: LoadTotals::new(),
+            sum: LoadTotals::default(),
             peak: None,
             load_hosts: LoadHostsReadings::default(),
             network: None,

@@ -3,13 +3,12 @@
 //!
 //! Owns: these measurements. Must not know: races.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_host::affinity;
 use deadheat_load::{
-    Address, Backend, BodyRule, Expectation, Limit, LoadSession, NullConfig, NullServer, Pacer, Prepared,
-    Requests, Session, SessionConfig, SliceOrder, Spin, StatusRule, Tally, request_bytes, step_ns,
+    Address, Backend, BodyRule, Expectation, LoadSession, NullConfig, NullServer, Prepared, Requests,
+    Session, SessionConfig, SliceOrder, Spin, StatusRule, Tally, request_bytes, step_ns,
 };
 use deadheat_record::{DoctorCeiling, DoctorLink, Pinning, Plant};
 use deadheat_runner::LoadGenerator as _;
@@ -17,12 +16,10 @@ use deadheat_runner::ceiling::{LARGE_BODY, link_session};
 use deadheat_stats::Sample;
 
 use crate::elsewhere::Elsewhere;
+use crate::load::ceiling::{MEASURED, WARMUP};
 
 /// The number of connections, the same as in a race. Each waits for its answer.
 const CONNECTIONS: usize = 64;
-/// The warm-up, and the time measured after it.
-const WARMUP: Duration = Duration::from_millis(300);
-const MEASURED: Duration = Duration::from_millis(1_700);
 /// The work for each answer of the built-in contender.
 const WORK: Duration = Duration::from_micros(40);
 /// The number of pairs of slices that check a plant, and the length of a slice.
@@ -69,32 +66,19 @@ fn null(pinning: &Pinning) -> NullConfig {
 fn session(server: &NullServer, pinning: &Pinning) -> std::io::Result<SessionConfig> {
     let bytes = request_bytes("GET", "/", "127.0.0.1", &[], b"").map_err(std::io::Error::other)?;
     let expect = Expectation { status: StatusRule::Exact(200), body: BodyRule::Any };
+    let request = Prepared { bytes, head: false, expect };
     Ok(SessionConfig {
-        address: server.address().clone(),
-        tls: None,
-        connections: CONNECTIONS,
-        max_connections: CONNECTIONS,
         threads: pinning.load_cpus.len().max(1),
         cpus: pinning.load_cpus.clone(),
         spin: !pinning.load_cpus.is_empty(),
-        backend: Backend::Auto,
-        requests: Arc::new(Requests::one(Prepared { bytes, head: false, expect })),
         connect_timeout: TIMEOUT,
         timeout: TIMEOUT,
-        sample_every: 0,
-        max_samples_per_slice: 0,
-        part: None,
+        ..SessionConfig::to(server.address().clone(), CONNECTIONS, Requests::one(request))
     })
 }
 
 fn slice(session: &mut dyn LoadSession, duration: Duration) -> std::io::Result<Tally> {
-    let order = SliceOrder {
-        pacer: Pacer::Closed,
-        limit: Limit::duration(duration),
-        settle: Duration::ZERO,
-        start: 0,
-    };
-    session.slice(&order).map_err(std::io::Error::other)
+    session.slice(&SliceOrder::closed(duration)).map_err(std::io::Error::other)
 }
 
 /// The rate of the generator, on its cores, against a server that does nothing; and whether io_uring is available.

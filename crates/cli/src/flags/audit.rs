@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Output;
-use super::{AdHocFlags, RaceFlags};
+use super::{Output, RaceFlags};
 use deadheat_study::choices::Choices;
 
 const AUDIT_HELP: &str = "\
@@ -53,21 +52,10 @@ impl AuditFlags {
     /// The race that an audit runs: the study as it would be raced, by the same choices.
     pub(crate) fn race(&self) -> RaceFlags {
         RaceFlags {
-            hosts: super::RaceHostFlags::default(),
             here: true,
-            git: None,
-            html: None,
             targets: vec![self.study.to_string_lossy().into_owned()],
-            ad_hoc: AdHocFlags::default(),
             choices: self.choices.clone(),
-            json: None,
-            record: None,
-            resume: None,
-            pause_after: None,
-            attempt: None,
-            controlled: None,
-            fail_if: Vec::new(),
-            allow_target: Vec::new(),
+            ..RaceFlags::default()
         }
     }
 }

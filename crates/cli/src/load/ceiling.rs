@@ -6,16 +6,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadheat_load::{BodyRule, Limit, NullConfig, NullServer, Pacer, Session, SliceOrder, with_causes};
+use deadheat_load::{BodyRule, NullConfig, NullServer, Session, SliceOrder, with_causes};
 
 use super::checks::Checks;
 use super::plan::LoadPlan;
 use super::run::{Connected, config};
 use deadheat_study::choices::UsageError;
 
-/// The warm-up, and the time measured after it.
-const WARMUP: Duration = Duration::from_millis(300);
-const MEASURED: Duration = Duration::from_millis(1_700);
+/// How long a ceiling is warmed up, and how long it is then measured.
+pub(crate) const WARMUP: Duration = Duration::from_millis(300);
+pub(crate) const MEASURED: Duration = Duration::from_millis(1_700);
 
 /// The ceiling in answers per second. `cpus` are those that this process may use. The null server gets the ones that the generator does not use, if
 /// there are any.
@@ -48,11 +48,7 @@ pub(crate) fn ceiling(plan: &LoadPlan, checks: &Checks, cpus: &[usize]) -> Resul
         .bodies
         .iter()
         .zip(&plan.wires.all)
-        .map(|(body, wire)| match body {
-            BodyRule::Digest { .. } if wire.method == "HEAD" => BodyRule::exactly(b""),
-            BodyRule::Digest { .. } => BodyRule::exactly(&answer.body),
-            BodyRule::Any | BodyRule::Length(_) => BodyRule::Any,
-        })
+        .map(|(body, wire)| body.as_costly(&answer.body, wire.method == "HEAD"))
         .collect();
     let requests = Arc::new(plan.wires.requests(&bodies, plan.seed)?);
     let plan = LoadPlan { max_connections: plan.connections, ..plan.clone() };
@@ -60,14 +56,8 @@ pub(crate) fn ceiling(plan: &LoadPlan, checks: &Checks, cpus: &[usize]) -> Resul
     // A worker that shares its CPU with the null server must sleep. Otherwise it takes half of the CPU time that the server needs.
     config.spin &= !shared;
     let mut session = Session::open(config).map_err(|error| failed(&error))?;
-    let order = |duration| SliceOrder {
-        pacer: Pacer::Closed,
-        limit: Limit::duration(duration),
-        settle: Duration::ZERO,
-        start: 0,
-    };
-    session.slice(&order(WARMUP)).map_err(|error| failed(&error))?;
-    let tally = session.slice(&order(MEASURED)).map_err(|error| failed(&error))?;
+    session.slice(&SliceOrder::closed(WARMUP)).map_err(|error| failed(&error))?;
+    let tally = session.slice(&SliceOrder::closed(MEASURED)).map_err(|error| failed(&error))?;
     tally
         .throughput_per_s()
         .ok_or_else(|| UsageError::new("--ceiling: the null server gave no answer", "leave --ceiling out"))

@@ -3,7 +3,7 @@
 //! Owns: the target, the requests, the checks of answers, the load itself and its progress. Must not know: studies, contenders, how to show a
 //! record.
 
-mod ceiling;
+pub(crate) mod ceiling;
 mod checks;
 mod observed;
 mod plan;

@@ -263,20 +263,15 @@ impl Carrier {
 
 pub(super) fn config(plan: &LoadPlan, server: &Connected, requests: Arc<Requests>) -> SessionConfig {
     SessionConfig {
-        address: server.address.clone(),
         tls: server.tls.clone(),
-        connections: plan.connections,
         max_connections: plan.max_connections,
         threads: plan.threads,
         cpus: plan.cpus.clone(),
         spin: plan.spin(),
         backend: plan.backend,
-        requests,
         connect_timeout: plan.connect_timeout,
         timeout: plan.timeout,
-        sample_every: 0,
-        max_samples_per_slice: 0,
-        part: None,
+        ..SessionConfig::to(server.address.clone(), plan.connections, requests)
     }
 }
 

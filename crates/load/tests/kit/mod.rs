@@ -137,20 +137,10 @@ pub(crate) fn get() -> Prepared {
 
 pub(crate) fn config(address: Address, connections: usize) -> SessionConfig {
     SessionConfig {
-        address,
-        tls: None,
-        connections,
-        max_connections: connections,
-        threads: 1,
-        cpus: vec![],
-        spin: false,
         backend: crate::BACKEND,
-        requests: Arc::new(Requests::one(get())),
         connect_timeout: Duration::from_secs(60),
         timeout: Duration::from_secs(60),
-        sample_every: 0,
-        max_samples_per_slice: 0,
-        part: None,
+        ..SessionConfig::to(address, connections, Requests::one(get()))
     }
 }
 
@@ -167,7 +157,7 @@ pub(crate) fn closed(requests: u64) -> SliceOrder {
 }
 
 pub(crate) fn closed_for(millis: u64) -> SliceOrder {
-    order(Pacer::Closed, Limit::duration(Duration::from_millis(millis)))
+    SliceOrder::closed(Duration::from_millis(millis))
 }
 
 /// Checks what must hold for every tally.
