@@ -324,10 +324,12 @@ impl Session {
         let target = Target::new(&config.address)
             .map_err(|error| OpenError::Address { address: config.address.clone(), source: error.into() })?;
         let threads = config.threads.clamp(1, config.connections);
+        let unusable = |error: Errno| OpenError::Backend { backend: config.backend, source: error.into() };
+        let backend = config.backend.choose(|| Uring::new(1).map(drop)).map_err(unusable)?;
         let mut session = Session {
             workers: Vec::new(),
             part: config.part,
-            backend: choose(config.backend)?,
+            backend,
             max_samples: config.max_samples_per_slice,
             stop: Arc::new(AtomicBool::new(false)),
         };
@@ -531,15 +533,6 @@ impl Drop for Session {
                 let _ = thread.join();
             }
         }
-    }
-}
-
-/// The backend to use. Makes a ring to find out whether io_uring has all that the load generator needs.
-fn choose(asked: Backend) -> Result<Backend, OpenError> {
-    match (asked, Uring::new(1)) {
-        (Backend::Epoll, _) | (Backend::Auto, Err(_)) => Ok(Backend::Epoll),
-        (_, Ok(_)) => Ok(Backend::Uring),
-        (backend, Err(error)) => Err(OpenError::Backend { backend, source: error.into() }),
     }
 }
 

@@ -80,7 +80,7 @@ impl InitFlags {
             return Err(UsageError::new("the command is empty", example));
         }
         let method = self.method.clone().unwrap_or_else(|| "GET".into());
-        if !study::is_token(&method) {
+        if !study::is_token(method.as_bytes()) {
             let problem = format!("`{}` is not an HTTP method", shown(&method));
             return Err(UsageError::new(problem, "for example: --method POST"));
         }

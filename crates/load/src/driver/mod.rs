@@ -5,6 +5,7 @@
 pub(crate) mod buffers;
 mod epoll;
 pub(crate) mod os;
+pub(crate) mod ring;
 #[cfg(test)]
 mod tests;
 mod uring;
@@ -37,6 +38,15 @@ impl Backend {
             Backend::Auto => "auto",
             Backend::Uring => Uring::NAME,
             Backend::Epoll => Epoll::NAME,
+        }
+    }
+
+    /// The backend to use: io_uring or epoll. `probe` finds out whether io_uring has all that is needed.
+    pub(crate) fn choose(self, probe: impl FnOnce() -> Result<(), Errno>) -> Result<Backend, Errno> {
+        match self {
+            Backend::Epoll => Ok(Backend::Epoll),
+            Backend::Auto => Ok(probe().map_or(Backend::Epoll, |()| Backend::Uring)),
+            Backend::Uring => probe().map(|()| Backend::Uring),
         }
     }
 }

@@ -10,12 +10,13 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use io_uring::squeue::{Entry, Flags};
-use io_uring::types::{CancelBuilder, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
 use rustix::io::Errno;
 use rustix::net::{self, Shutdown};
 
 use super::buffers::Buffers;
+use super::ring::{self, WAITALL, errno, errno_of};
 use super::{Driver, Event, Target, Wake, os, token};
 
 /// Entries of the submission queue. When it is full, it is handed over early.
@@ -212,12 +213,12 @@ impl Uring {
         let token = token(slot, entry.generation);
         entry.sending = told;
         let send = if told {
-            let flags = net::SendFlags::NOSIGNAL.bits() | MSG_WAITALL;
+            let flags = net::SendFlags::NOSIGNAL.bits() | WAITALL;
             send.flags(flags as i32).build().user_data(SEND_ALL | token)
         } else {
             entry.number = (entry.number + 1) & 0x0f;
             let mark = SEND | (u64::from(entry.number) << NUMBER) | token;
-            let flags = (net::SendFlags::NOSIGNAL | net::SendFlags::DONTWAIT).bits() | MSG_WAITALL;
+            let flags = (net::SendFlags::NOSIGNAL | net::SendFlags::DONTWAIT).bits() | WAITALL;
             send.flags(flags as i32).build().user_data(mark).flags(Flags::SKIP_SUCCESS)
         };
         self.push(slot, &send);
@@ -227,11 +228,7 @@ impl Uring {
     /// Hands over what is queued and waits for a completion.
     fn enter(&mut self, ns: u64) -> Result<(), Errno> {
         let limit = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
-        let entered = self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit));
-        match entered.map_err(|error| errno_of(&error)) {
-            Ok(_) | Err(Errno::TIME | Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
-            Err(error) => Err(error),
-        }
+        ring::entered(self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit)))
     }
 
     fn look(&mut self) -> Result<(), Errno> {
@@ -401,33 +398,12 @@ impl Drop for Uring {
         for slot in 0..self.slots.len() {
             self.close(slot);
         }
-        // Hand over what is queued, then cancel everything in flight. Only after that may the memory be freed.
-        let _ = self.ring.submit();
-        let limit = Timespec::new().sec(5);
-        let cancelled = self.ring.submitter().register_sync_cancel(Some(limit), CancelBuilder::any());
-        let nothing_left = match cancelled {
-            Ok(()) => true,
-            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
-        };
-        let unregistered = self.ring.submitter().unregister_buf_ring(GROUP).is_ok();
-        if !(nothing_left && unregistered) {
+        if !ring::cancel_all(&self.ring, GROUP) {
             // The kernel may still use this memory: leak it rather than let it be reused.
             std::mem::forget(std::mem::take(&mut self.buffers));
             self.slots.drain(..).for_each(|slot| std::mem::forget(slot.out));
         }
     }
-}
-
-/// `MSG_WAITALL`: a send of less than everything counts as failed. The kernel waits for room first, unless the send
-/// must give up at once.
-const MSG_WAITALL: u32 = 0x100;
-
-fn errno(result: i32) -> Errno {
-    Errno::from_raw_os_error(-result)
-}
-
-fn errno_of(error: &std::io::Error) -> Errno {
-    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 /// Calls `submit` until it reports that nothing is left, also while the kernel temporarily lacks time, room or memory, but no longer than `patience`.

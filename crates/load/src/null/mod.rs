@@ -149,7 +149,9 @@ impl NullServer {
             return Err(NullError::Config);
         }
         let tls = tls.map(|identity| identity.config()).transpose().map_err(NullError::Tls)?;
-        let backend = if tls.is_some() { Backend::Epoll } else { choose(backend)? };
+        let unusable = |error: Errno| NullError::Backend { backend, source: error.into() };
+        let asked = if tls.is_some() { Backend::Epoll } else { backend };
+        let backend = asked.choose(uring::possible).map_err(unusable)?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let stop = Arc::new(stop.map_err(|error| NullError::Thread(error.into()))?);
         let (listeners, address) = listener::listen(&address, threads)
@@ -243,15 +245,6 @@ fn serve(backend: Backend, post: Post, cpu: Option<usize>, ready: &Sender<Result
     };
     if let Err(error) = made {
         tell(Err(error));
-    }
-}
-
-/// The backend to use. Makes a ring to find out whether io_uring has all that the server needs.
-fn choose(asked: Backend) -> Result<Backend, NullError> {
-    match (asked, uring::possible()) {
-        (Backend::Epoll, _) | (Backend::Auto, Err(_)) => Ok(Backend::Epoll),
-        (_, Ok(())) => Ok(Backend::Uring),
-        (backend, Err(error)) => Err(NullError::Backend { backend, source: error.into() }),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Owns: where requests end and what their answers depend on, from bytes in pieces of any size. It keeps only a line
 //! that is not yet complete. Must not know answers or sockets.
 
+use crate::protocol::http1::is_token;
+
 /// Longest line of a head, in bytes.
 const LONGEST_LINE: usize = 8 * 1024;
 /// Longest head, in bytes.
@@ -242,11 +244,6 @@ fn skip(data: &mut &[u8], left: u64) -> u64 {
     let count = usize::try_from(left).unwrap_or(usize::MAX).min(data.len());
     *data = &data[count..];
     left - count as u64
-}
-
-fn is_token(bytes: &[u8]) -> bool {
-    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
-    !bytes.is_empty() && bytes.iter().all(fits)
 }
 
 /// Parses digits only, without a sign.

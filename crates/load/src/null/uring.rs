@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use io_uring::squeue::{Entry, Flags};
-use io_uring::types::{CancelBuilder, Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
 use rustix::io::Errno;
 use rustix::net::{self, SendFlags};
@@ -21,6 +21,7 @@ use rustix::net::{self, SendFlags};
 use super::peer::{Known, Peer};
 use super::{LINGER, PAUSE, Post, capacity};
 use crate::driver::buffers::Buffers;
+use crate::driver::ring::{self, WAITALL, errno, errno_of};
 use crate::driver::token;
 
 /// Entries of the submission queue. When it is full, it is handed over early.
@@ -45,8 +46,6 @@ const STOP: u64 = 5 << 56;
 const QUIET: u64 = 6 << 56;
 const KIND: u64 = 0xff << 56;
 
-/// `MSG_WAITALL`: the kernel continues until everything is sent or the connection fails.
-const WAITALL: u32 = 0x100;
 const SHUT_WR: i32 = 1;
 const SHUT_RDWR: i32 = 2;
 
@@ -192,10 +191,7 @@ impl Server {
 
     /// Hands the queued operations to the kernel.
     fn hand_over(&mut self) -> Result<(), Errno> {
-        match self.ring.submit().map_err(|error| errno_of(&error)) {
-            Ok(_) | Err(Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
-            Err(error) => Err(error),
-        }
+        ring::entered(self.ring.submit())
     }
 
     /// Hands the queued operations to the kernel and waits for a completion.
@@ -210,10 +206,7 @@ impl Server {
                 self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit))
             }
         };
-        match entered.map_err(|error| errno_of(&error)) {
-            Ok(_) | Err(Errno::TIME | Errno::INTR | Errno::BUSY | Errno::AGAIN) => Ok(()),
-            Err(error) => Err(error),
-        }
+        ring::entered(entered)
     }
 
     /// Accepts again when the pause is over, and ends connections whose clients did not close in time.
@@ -416,16 +409,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Hand over what is queued, then cancel everything in flight. Only after that may the memory be freed.
-        let _ = self.ring.submit();
-        let limit = Timespec::new().sec(5);
-        let cancelled = self.ring.submitter().register_sync_cancel(Some(limit), CancelBuilder::any());
-        let nothing_left = match cancelled {
-            Ok(()) => true,
-            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
-        };
-        let unregistered = self.ring.submitter().unregister_buf_ring(GROUP).is_ok();
-        if !(nothing_left && unregistered) {
+        if !ring::cancel_all(&self.ring, GROUP) {
             // The kernel may still read and write this memory: leak it rather than let it be reused.
             std::mem::forget(std::mem::take(&mut self.buffers));
             std::mem::forget(Arc::clone(&self.post.answers));
@@ -434,12 +418,4 @@ impl Drop for Server {
         let _ = net::shutdown(&self.post.listener, net::Shutdown::Both);
         let _ = self.ring.submitter().unregister_files();
     }
-}
-
-fn errno(result: i32) -> Errno {
-    Errno::from_raw_os_error(-result)
-}
-
-fn errno_of(error: &std::io::Error) -> Errno {
-    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }

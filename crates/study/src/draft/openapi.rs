@@ -141,7 +141,7 @@ impl<'d> Description<'d> {
                 "header" if OTHERWISE.contains(&name.to_ascii_lowercase().as_str()) => {}
                 "header" => {
                     let value = values.join(",");
-                    if !is_token(name) || value.chars().any(char::is_control) {
+                    if !is_token(name.as_bytes()) || value.chars().any(char::is_control) {
                         return Err(format!("its header `{name}` cannot be sent"));
                     }
                     headers.push((name.to_owned(), value));

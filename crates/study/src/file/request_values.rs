@@ -76,7 +76,7 @@ fn from_answer(fields: &Fields<'_, '_>, from: &Spanned<String>) -> Option<Captur
             header_name(fields.reading(), name, from.span());
             Some(Capture::Header(name.to_lowercase()))
         }
-        Some(("cookie", name)) if is_token(name) => Some(Capture::Cookie(name.into())),
+        Some(("cookie", name)) if is_token(name.as_bytes()) => Some(Capture::Cookie(name.into())),
         _ if text.starts_with('$') => {
             json_path(fields.reading(), text, from.span());
             Some(Capture::Json(text.into()))

@@ -68,7 +68,7 @@ pub(super) fn listen(fields: &Fields<'_, '_>) -> Spanned<Listen> {
 
 /// Checks that a header's name is a token.
 pub(super) fn header_name(reading: &StudyReader<'_>, name: &str, place: Range<usize>) {
-    if !is_token(name) {
+    if !is_token(name.as_bytes()) {
         let title = format!("`{}` is not a valid header name", shown(name));
         let complaint = Complaint::new(place, title, "this header");
         reading.complain(complaint.help("for example: \"cache-control\""));
@@ -91,7 +91,7 @@ pub(super) fn header_value(reading: &StudyReader<'_>, value: &Spanned<String>) {
 pub(super) fn method(reading: &StudyReader<'_>, method: &Spanned<String>) {
     let (text, upper) = (method.get_ref(), method.get_ref().to_uppercase());
     let usual = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-    if !is_token(text) {
+    if !is_token(text.as_bytes()) {
         let title = format!("`{}` is not an HTTP method", shown(text));
         reading.complain(
             Complaint::new(method.span(), title, "this method").help("for example: method = \"GET\""),

@@ -74,7 +74,7 @@ pub fn request_bytes(
 
 fn check(method: &str, target: &str, host: &str, headers: &[(String, String)]) -> Result<(), RequestError> {
     let visible = |text: &str| !text.is_empty() && !text.bytes().any(|b| b <= b' ' || b == 0x7f);
-    if !is_token(method) {
+    if !is_token(method.as_bytes()) {
         return Err(RequestError::Method(method.to_owned()));
     }
     if !visible(target) {
@@ -84,7 +84,7 @@ fn check(method: &str, target: &str, host: &str, headers: &[(String, String)]) -
         return Err(RequestError::Host(host.to_owned()));
     }
     for (name, value) in headers {
-        if !is_token(name) {
+        if !is_token(name.as_bytes()) {
             return Err(RequestError::HeaderName(name.clone()));
         }
         if value.bytes().any(|b| matches!(b, b'\r' | b'\n' | 0)) {
@@ -97,9 +97,9 @@ fn check(method: &str, target: &str, host: &str, headers: &[(String, String)]) -
     Ok(())
 }
 
-/// Whether `text` is a token as HTTP defines it: a method or a header's name.
-pub fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(is_token_byte)
+/// Whether `bytes` are a token as HTTP defines it (RFC 9110): a method or the name of a header.
+pub fn is_token(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.iter().copied().all(is_token_byte)
 }
 
 /// Whether RFC 9110 allows `byte` in a token.
