@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_host::monitor::Disturbance;
-use deadheat_load::{Address, Answer, LoadSession, OpenError, SessionConfig, SliceOrder};
+use deadheat_load::{Address, Answer, LoadSession, NoAnswer, OpenError, SessionConfig, SliceOrder, nanos};
 use deadheat_record::{
     Bandwidth, Clock, DoctorLinkHost, ExternalReading, Finding, LinkBandwidth, LoadFrom, LoadHostShare, Plan,
 };
@@ -16,7 +16,7 @@ use deadheat_remote::message::{Asked, Seen, Unseen};
 use deadheat_remote::{
     HostCommand, HostSlice, HostWork, LoadHosts, Patience, Program, RemoteError, RemoteSession, SshTarget,
 };
-use deadheat_runner::{LoadGenerator, LoadHostWork, LoadHostsWork, NoAnswer, Question};
+use deadheat_runner::{LoadGenerator, LoadHostWork, LoadHostsWork, MAX_BODY, Question};
 use deadheat_study::choices::UsageError;
 
 use crate::commands::Failure;
@@ -24,9 +24,6 @@ use crate::console::{Console, lines_plain};
 use crate::flags::RaceHostFlags;
 use crate::interrupt::{Interrupt, unless};
 use crate::trouble::{Telling, Trouble};
-
-/// Maximum size of a body, in bytes.
-const MAX_BODY: usize = 64 << 20;
 
 /// How long the bandwidth of the network is measured, and for how long connections get going before.
 const LINK_MEASURED: Duration = Duration::from_millis(500);
@@ -238,11 +235,8 @@ impl LoadGenerator for Elsewhere {
         let (hosts, count) = (Arc::clone(&self.hosts), asked.len());
         let answers = unless(stopped, move || hosts.ask(asked, patience, MAX_BODY))?;
         Some(match answers {
-            Ok(answers) => answers
-                .into_iter()
-                .map(|one| one.map_err(|why| NoAnswer { reason: why.reason, timed_out: why.timed_out }))
-                .collect(),
-            Err(error) => vec![Err(NoAnswer { reason: error.to_string(), timed_out: false }); count],
+            Ok(answers) => answers,
+            Err(error) => vec![Err(NoAnswer::plain(error.to_string())); count],
         })
     }
 
@@ -328,10 +322,6 @@ impl LoadGenerator for Elsewhere {
 
 fn external(seen: &Seen) -> ExternalReading {
     ExternalReading { steal_share: seen.steal_share, foreign_share: seen.foreign_share }
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

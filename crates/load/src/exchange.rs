@@ -83,6 +83,29 @@ pub enum ExchangeError {
     },
 }
 
+/// Why there is no answer, as it is told elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct NoAnswer {
+    /// The reason in words.
+    pub reason: String,
+    /// Whether the request timed out, so that another attempt would take as long again.
+    pub timed_out: bool,
+}
+
+impl NoAnswer {
+    /// For this reason, and not because the time was over.
+    pub fn plain(reason: impl Into<String>) -> NoAnswer {
+        NoAnswer { reason: reason.into(), timed_out: false }
+    }
+}
+
+impl From<ExchangeError> for NoAnswer {
+    fn from(error: ExchangeError) -> NoAnswer {
+        let timed_out = matches!(error, ExchangeError::Timeout(_) | ExchangeError::Handshake(_));
+        NoAnswer { reason: with_causes(&error), timed_out }
+    }
+}
+
 /// Sends `request` (see [`crate::request_bytes`]) on a new connection and waits for the answer, at most `timeout` in
 /// total. With settings for TLS, the connection is encrypted, and `timeout` includes the handshake. `head` says that it
 /// is a HEAD request. Bodies above `max_body` bytes are refused.

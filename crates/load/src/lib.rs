@@ -40,7 +40,7 @@ mod worker;
 pub use address::Address;
 pub use backlog::Behind;
 pub use driver::Backend;
-pub use exchange::{Answer, ExchangeError, exchange, with_causes};
+pub use exchange::{Answer, ExchangeError, NoAnswer, exchange, with_causes};
 pub use gauge::Progress;
 pub use limit::Limit;
 pub use null::{NullConfig, NullError, NullServer, ServerIdentity, Spin, step_ns};
@@ -55,6 +55,7 @@ pub use session::{
     LoadSession, OpenError, ProgressHandle, Session, SessionConfig, SessionError, SliceOrder, StopHandle,
     WorkerRange, share,
 };
+pub use slice::nanos;
 pub use status::{StatusSet, StatusSetError};
 pub use tally::{
     Cause, Fault, MAX_FAULTS, MAX_MISMATCH_BODY, MAX_MISMATCHES, MAX_SAMPLE_BODY, Mismatch, Sample, Tally,

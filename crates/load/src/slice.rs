@@ -296,7 +296,7 @@ fn plan(order: &WorkerOrder) -> SourceSettings {
 }
 
 /// A duration in nanoseconds, at most `u64::MAX`.
-pub(crate) fn nanos(duration: Duration) -> u64 {
+pub fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -19,17 +19,13 @@ use std::time::{Duration, Instant};
 use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::facts::clock;
 use deadheat_host::monitor::{Monitor, Snapshot};
-use deadheat_load::{
-    Address, Answer, ExchangeError, ProgressHandle, Session, StopHandle, exchange, with_causes,
-};
+use deadheat_load::{Address, Answer, NoAnswer, ProgressHandle, Session, StopHandle, exchange, with_causes};
 use serde::de::DeserializeOwned;
 
 use crate::channel::{lock, seconds};
 use crate::frame::encode;
 use crate::input::{Input, Waited};
-use crate::message::{
-    Asked, Order, Reply, Seen, Unanswered, Unseen, Watching, agent_line, control_version, own_version,
-};
+use crate::message::{Asked, Order, Reply, Seen, Unseen, Watching, agent_line, control_version, own_version};
 use crate::writer::Writer;
 
 /// The hidden command that becomes an agent.
@@ -323,20 +319,13 @@ fn reply(writer: &Writer, reply: &Reply) {
 }
 
 /// Sends all requests at once.
-fn ask(asked: &[Asked], timeout: Duration, max_body: usize) -> Vec<Result<Answer, Unanswered>> {
+fn ask(asked: &[Asked], timeout: Duration, max_body: usize) -> Vec<Result<Answer, NoAnswer>> {
     let one = |asked: &Asked| {
-        let answer =
-            exchange(&asked.address, asked.tls.as_ref(), &asked.bytes, asked.head, timeout, max_body);
-        answer.map_err(|error| Unanswered {
-            timed_out: matches!(error, ExchangeError::Timeout(_) | ExchangeError::Handshake(_)),
-            reason: with_causes(&error),
-        })
+        exchange(&asked.address, asked.tls.as_ref(), &asked.bytes, asked.head, timeout, max_body)
+            .map_err(NoAnswer::from)
     };
-    let lost = |_| Err(Unanswered { reason: "a defect of deadheat".into(), timed_out: false });
-    let no_thread = |error: &io::Error| {
-        let reason = format!("no thread could be started: {error}");
-        Err(Unanswered { reason, timed_out: false })
-    };
+    let lost = |_| Err(NoAnswer::plain("a defect of deadheat"));
+    let no_thread = |error: &io::Error| Err(NoAnswer::plain(format!("no thread could be started: {error}")));
     thread::scope(|scope| {
         let asking: Vec<_> = asked
             .iter()

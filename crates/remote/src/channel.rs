@@ -9,7 +9,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use deadheat_load::{Progress, Times};
+use deadheat_load::{Progress, Times, nanos};
 
 use crate::error::RemoteError;
 use crate::frame::encode;
@@ -440,10 +440,6 @@ impl Reader {
 /// A length of time in seconds, as text: `10 s`, `0.5 s`.
 pub(crate) fn seconds(time: Duration) -> String {
     format!("{} s", time.as_millis() as f64 / 1e3)
-}
-
-pub(crate) fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The value, also after a thread that held it has panicked: each change of it is complete in itself.

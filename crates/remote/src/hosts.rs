@@ -8,12 +8,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use deadheat_host::monitor::NetworkReading;
-use deadheat_load::{Address, Answer, Progress, Tally, Times};
+use deadheat_load::{Address, Answer, NoAnswer, Progress, Tally, Times};
 
 use crate::channel::{Channel, Event, Patience, Traffic, lock, seconds};
 use crate::error::RemoteError;
 use crate::link::Reach;
-use crate::message::{Asked, Order, Reply, Seen, Unanswered, Watching};
+use crate::message::{Asked, Order, Reply, Seen, Watching};
 
 /// How often a silent host is looked for while a reply is awaited.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -210,7 +210,7 @@ impl LoadHosts {
         asked: Vec<Asked>,
         timeout: Duration,
         max_body: usize,
-    ) -> Result<Vec<Result<Answer, Unanswered>>, RemoteError> {
+    ) -> Result<Vec<Result<Answer, NoAnswer>>, RemoteError> {
         let count = asked.len();
         match self.first(&Order::Ask { asked, timeout, max_body })? {
             Reply::Answered(answers) if answers.len() == count => Ok(answers),

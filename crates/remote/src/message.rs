@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use deadheat_host::facts::Clock;
 use deadheat_host::monitor::NetworkReading;
-use deadheat_load::{Address, Answer, Backend, Progress, SessionConfig, SliceOrder, Tally, TlsSettings};
+use deadheat_load::{
+    Address, Answer, Backend, NoAnswer, Progress, SessionConfig, SliceOrder, Tally, TlsSettings,
+};
 use serde::{Deserialize, Serialize};
 
 /// The version of the messages. It changes with any change of them or of what they contain.
@@ -98,15 +100,6 @@ pub struct Asked {
     pub head: bool,
 }
 
-/// Why there is no answer to a request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unanswered {
-    /// The reason in words.
-    pub reason: String,
-    /// Whether the answer took too long.
-    pub timed_out: bool,
-}
-
 /// What an agent says of its machine when it begins to watch it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Watching {
@@ -156,7 +149,7 @@ pub enum Reply {
     /// Whether something listens at the address; with the reason if not.
     Reached(Result<(), String>),
     /// The answers to requests, in the same order, or why there are none.
-    Answered(Vec<Result<Answer, Unanswered>>),
+    Answered(Vec<Result<Answer, NoAnswer>>),
     /// The session is open.
     Opened {
         /// The interface to the operating system that it uses.

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use deadheat_host::monitor::Disturbance;
 use deadheat_load::{
-    Address, Answer, ExchangeError, LoadSession, OpenError, Session, SessionConfig, TlsFailure, TlsSettings,
-    exchange, with_causes,
+    Address, Answer, ExchangeError, LoadSession, NoAnswer, OpenError, Session, SessionConfig, TlsFailure,
+    TlsSettings, exchange,
 };
 use deadheat_record::{Finding, Link, LinkBandwidth, LinkReading, Plan};
 
 use crate::load_hosts::LoadHostsWork;
 
-/// Maximum size of a body, in bytes.
-const MAX_BODY: usize = 64 << 20;
+/// Maximum size of the body of an answer to a single request, in bytes.
+pub const MAX_BODY: usize = 64 << 20;
 /// Interval between checks whether the user interrupted.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -30,30 +30,6 @@ pub struct Question {
     pub head: bool,
     /// The TLS settings; none for plain HTTP.
     pub tls: Option<TlsSettings>,
-}
-
-/// Why there is no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoAnswer {
-    /// The reason in words.
-    pub reason: String,
-    /// Whether the request timed out, so that another attempt would take as long again.
-    pub timed_out: bool,
-}
-
-impl NoAnswer {
-    fn of(error: &ExchangeError, tls: bool) -> Self {
-        let timed_out = matches!(error, ExchangeError::Timeout(_) | ExchangeError::Handshake(_));
-        let mut reason = with_causes(error);
-        if let Some(remedy) = remedy(error, tls) {
-            reason = format!("{reason}; {remedy}");
-        }
-        Self { reason, timed_out }
-    }
-
-    fn plain(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), timed_out: false }
-    }
 }
 
 /// Talks to contenders: single requests, and sessions of load.
@@ -150,6 +126,16 @@ impl LoadGenerator for LocalGenerator {
     }
 }
 
+/// Why there is no answer, with what to do about it.
+fn no_answer(error: ExchangeError, tls: bool) -> NoAnswer {
+    let remedy = remedy(&error, tls);
+    let why = NoAnswer::from(error);
+    match remedy {
+        Some(remedy) => NoAnswer { reason: format!("{}; {remedy}", why.reason), ..why },
+        None => why,
+    }
+}
+
 /// What to do if only one side speaks TLS, or the certificates differ; none for other errors.
 fn remedy(error: &ExchangeError, tls: bool) -> Option<&'static str> {
     match error {
@@ -185,7 +171,7 @@ pub(crate) fn ask_all(
         let asking = std::thread::Builder::new().name("ask".into()).spawn(move || {
             let Question { bytes, head, tls } = question;
             let answer = exchange(&address, tls.as_ref(), &bytes, head, patience, MAX_BODY);
-            let _ = sender.send((place, answer.map_err(|error| NoAnswer::of(&error, tls.is_some()))));
+            let _ = sender.send((place, answer.map_err(|error| no_answer(error, tls.is_some()))));
         });
         if let Err(error) = asking {
             answers[place] =

@@ -24,7 +24,7 @@ use deadheat_host::process::profile::ProfileError;
 use deadheat_host::process::{Process, ProcessSpec, StartError};
 use deadheat_host::{Host, LimitsError};
 use deadheat_load::{
-    Address, Answer, Behind, LoadSession, OpenError, Pacer, RatePiece, SessionConfig, SessionError,
+    Address, Answer, Behind, LoadSession, NoAnswer, OpenError, Pacer, RatePiece, SessionConfig, SessionError,
     SliceOrder, Tally,
 };
 use deadheat_record::{
@@ -32,7 +32,7 @@ use deadheat_record::{
 };
 use rustix::process::Pid;
 
-use crate::ask::{LoadGenerator, NoAnswer, Question};
+use crate::ask::{LoadGenerator, Question};
 use crate::load_hosts::{LoadHostWork, LoadHostsWork};
 use crate::parity::ProbeFiles;
 
@@ -390,7 +390,7 @@ impl LoadGenerator for FakeGenerator {
         self.0.note(format!("ask {}", names.join(" ")));
         self.0.asks.set(self.0.asks.get() + 1);
         if self.0.has_lost_host() {
-            let lost = || NoAnswer { reason: "the load host a was lost".into(), timed_out: false };
+            let lost = || NoAnswer::plain("the load host a was lost");
             return Some(all.iter().map(|_| Err(lost())).collect());
         }
         for (name, (_, question)) in names.iter().zip(all) {
@@ -399,7 +399,7 @@ impl LoadGenerator for FakeGenerator {
         let answer = |((name, begun), (address, _)): (&(String, Duration), &(&Address, &Question))| {
             let character = self.0.character(name);
             if self.0.now.get() - *begun < character.start {
-                return Err(NoAnswer { reason: "connection refused".into(), timed_out: false });
+                return Err(NoAnswer::plain("connection refused"));
             }
             let body = character.body.replace("{start}", &format!("start-of-{name}-{address}")).into_bytes();
             Ok(Answer { status: 200, headers: Vec::new(), body, keep_alive: true })

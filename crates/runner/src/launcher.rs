@@ -7,10 +7,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use deadheat_load::{Address, Answer};
+use deadheat_load::{Address, Answer, NoAnswer};
 use deadheat_record::{Ending, Limits, Listen, Plan, ScenarioPlan};
 
-use crate::ask::{LoadGenerator, NoAnswer, Question};
+use crate::ask::{LoadGenerator, Question};
 use crate::authority::Authority;
 use crate::ceiling::NULL_COMMAND;
 use crate::parity::{Contract, Parity, ProbeTarget, QuestionError};
@@ -272,7 +272,7 @@ impl Launcher<'_> {
     fn ask(&self, address: &Address, patience: Duration) -> Result<Answer, NoAnswer> {
         let answers = self.ask_all(&[(address, &self.request)], patience);
         let answer = answers.and_then(|mut all| all.pop());
-        answer.unwrap_or_else(|| Err(NoAnswer { reason: "no answer yet".into(), timed_out: false }))
+        answer.unwrap_or_else(|| Err(NoAnswer::plain("no answer yet")))
     }
 
     /// The log file of a contender's start or of one of its commands. `when` may be any text.

@@ -34,7 +34,7 @@ mod readings;
 mod schedule;
 mod unloaded;
 
-pub use ask::{LoadGenerator, LocalGenerator, NoAnswer, Question};
+pub use ask::{LoadGenerator, LocalGenerator, MAX_BODY, Question};
 pub use authority::AuthorityError;
 pub use check::{Checked, check};
 pub use compare::{BodyRules, BodyRulesError};
@@ -42,6 +42,7 @@ pub use events::{Event, Observer};
 pub use handicap::MOST as LONGEST_HANDICAP;
 pub use linked::Linked;
 pub use load_hosts::{LoadHostWork, LoadHostsWork};
+pub use loaded::outcomes;
 pub use observe::{Observed, observe};
 pub use parity::{ContractError, ProbeFiles, QuestionError};
 pub use race::{Finish, Place, Race, RaceError, due_unix_ms, spent_ns};

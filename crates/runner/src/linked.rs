@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use deadheat_host::LocalHost;
 use deadheat_host::link::{LinkError, Networks};
-use deadheat_load::{Address, Answer, LoadSession, OpenError, SessionConfig};
+use deadheat_load::{Address, Answer, LoadSession, NoAnswer, OpenError, SessionConfig};
 use deadheat_record::{Link, LinkReading, Plan};
 
-use crate::ask::{LoadGenerator, LocalGenerator, NoAnswer, Question};
+use crate::ask::{LoadGenerator, LocalGenerator, Question};
 
 /// The load generator in this process, on the other side of a link.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl LoadGenerator for Linked<'_> {
                 all.into_iter().zip(&addresses).map(named).collect()
             }),
             Err(error) => {
-                let failed = || NoAnswer { reason: format!("the link: {error}"), timed_out: false };
+                let failed = || NoAnswer::plain(format!("the link: {error}"));
                 Some(asked.iter().map(|_| Err(failed())).collect())
             }
         }

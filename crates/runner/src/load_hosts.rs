@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use deadheat_load::Times;
+use deadheat_load::{Times, nanos};
 use deadheat_record::{
     EncodedHistogram, ExternalReading, HistogramError, LoadHostEpoch, LoadHostShare, LoadHostsEpoch,
 };
@@ -126,7 +126,7 @@ impl LoadHostsReadings {
 
 fn encoded(all: &[Duration]) -> Result<EncodedHistogram, HistogramError> {
     let mut times = Times::new();
-    all.iter().for_each(|one| times.record(u64::try_from(one.as_nanos()).unwrap_or(u64::MAX)));
+    all.iter().for_each(|one| times.record(nanos(*one)));
     EncodedHistogram::encode(times.histogram())
 }
 

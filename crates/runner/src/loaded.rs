@@ -137,7 +137,7 @@ impl LoadTotals {
 }
 
 /// Converts the engine's outcomes into those of the record.
-pub(crate) fn outcomes(tally: &Tally) -> Outcomes {
+pub fn outcomes(tally: &Tally) -> Outcomes {
     let all = &tally.outcomes;
     Outcomes {
         ok: all.ok,

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deadheat_host::process::{Observe, StartError};
-use deadheat_load::{Address, Answer, BodyRule, Expectation, Prepared, Requests, StatusRule, with_causes};
+use deadheat_load::{
+    Address, Answer, BodyRule, Expectation, NoAnswer, Prepared, Requests, StatusRule, with_causes,
+};
 use deadheat_record::{Experiment, Limits, Plan};
 
-use crate::ask::NoAnswer;
 use crate::authority::Authority;
 use crate::events::{Event, Observer};
 use crate::launcher::{Launcher, ReadyContender, Until, fresh_logs, stop_all};

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use deadheat_analysis::gates::table::{self, By};
 use deadheat_load::{
-    Address, Answer, Expectation, Prepared, RecordedRequest, Recording, Sample, StatusSet, TlsSettings,
-    digest,
+    Address, Answer, Expectation, NoAnswer, Prepared, RecordedRequest, Recording, Sample, StatusSet,
+    TlsSettings, digest,
 };
 use deadheat_record::{BodyRule, Capture, Difference, Finding, Probe, Rows, StatusRule};
 
-use crate::ask::{NoAnswer, Question};
+use crate::ask::Question;
 use crate::capture::{Captured, capture, hidden, values_in};
 use crate::compare::{BodyDifference, BodyRules, BodyRulesError};
 use crate::encoding;

@@ -55,7 +55,7 @@ fn all_differences_of_all_contenders_are_listed() {
             answer(200, Some("public"), r#"{"n":1}"#),
             answer(500, Some("public"), r#"{"n":1}"#),
             answer(200, None, r#"{"n":2}"#),
-            Err(NoAnswer { reason: "connection refused".into(), timed_out: false }),
+            Err(NoAnswer::plain("connection refused")),
         ],
     );
     let expected = [

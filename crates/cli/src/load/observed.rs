@@ -4,11 +4,12 @@
 
 use std::time::Duration;
 
-use deadheat_load::{BodyRule, Cause, Expectation, Fault, Mismatch, Outcome, StatusRule, Tally};
+use deadheat_load::{BodyRule, Cause, Expectation, Fault, Mismatch, Outcome, StatusRule, Tally, nanos};
 use deadheat_record::{
     ArrivalsWord, Ceiling, EncodedHistogram, Generator, HistogramError, LOAD_SCHEMA, LittlesLaw, LoadFault,
-    LoadHost, LoadLimits, LoadMismatch, LoadRecord, LoadShape, LoadTimes, Outcomes, RoundTrips, Sent,
+    LoadHost, LoadLimits, LoadMismatch, LoadRecord, LoadShape, LoadTimes, RoundTrips, Sent,
 };
+use deadheat_runner::outcomes;
 
 use super::checks::Checks;
 use super::plan::{LoadPlan, Shape};
@@ -162,21 +163,6 @@ fn limits(plan: &LoadPlan) -> LoadLimits {
     }
 }
 
-fn outcomes(tally: &Tally) -> Outcomes {
-    let of = &tally.outcomes;
-    Outcomes {
-        ok: of.ok,
-        status: of.status,
-        mismatch: of.mismatch,
-        connect: of.connect,
-        read: of.read,
-        write: of.write,
-        timeout: of.timeout,
-        protocol: of.protocol,
-        cut: of.cut,
-    }
-}
-
 fn fault(fault: &Fault) -> LoadFault {
     let outcome = match fault.outcome {
         Outcome::Ok => "ok",
@@ -248,10 +234,6 @@ fn host(one: &LoadedHost) -> LoadHost {
         reported_when_lost: lost.as_ref().map(|_| one.slice.last_report),
         lost,
     }
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A part of the workers' wall time.

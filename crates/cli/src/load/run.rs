@@ -127,7 +127,7 @@ impl Connected {
         stopped: &dyn Fn() -> bool,
     ) -> Result<Answer, String> {
         let (server, bytes, head) = (self.clone(), wire.bytes.clone(), wire.method == "HEAD");
-        let exchange = move || {
+        let asking = move || {
             let (address, tls) = (&server.address, server.tls.as_ref());
             match &server.hosts {
                 None => exchange(address, tls, &bytes, head, timeout, MAX_BODY)
@@ -136,11 +136,11 @@ impl Connected {
                     let asked = Asked { address: address.clone(), tls: tls.cloned(), bytes, head };
                     let answers = hosts.ask(vec![asked], timeout, MAX_BODY);
                     let mut answers = answers.map_err(|error| error.to_string())?;
-                    answers.remove(0).map_err(|unanswered| unanswered.reason)
+                    answers.remove(0).map_err(|why| why.reason)
                 }
             }
         };
-        unless(stopped, exchange).unwrap_or_else(|| Err(ExchangeError::Timeout(timeout).to_string()))
+        unless(stopped, asking).unwrap_or_else(|| Err(ExchangeError::Timeout(timeout).to_string()))
     }
 }
 

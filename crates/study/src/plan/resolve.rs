@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use deadheat_host::command::SEED;
 use deadheat_host::process::container::is_dockers;
-use deadheat_load::Rate;
+use deadheat_load::{Rate, nanos};
 use deadheat_record as record;
 use deadheat_record::{
     Experiment, Finding, Limits, LoadFrom, Method, Metric, Plan, Replay, ScenarioPlan, Share, Slices, Source,
@@ -536,10 +536,6 @@ fn baseline(
             "add it to --only, or choose another baseline",
         )),
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
