@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 
 use deadheat_remote::server_host::message::{Stream, Terminal};
 use deadheat_report::{Style, plain};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::commands::Failure;
 
@@ -98,7 +99,7 @@ impl Console {
 
     /// Writes a line of progress.
     pub(crate) fn note(&self, line: &str) {
-        let _ = writeln!(io::stderr().lock(), "{line}");
+        write_line(line);
     }
 
     /// Shows a usage error or the requested help. Returns the exit status.
@@ -115,6 +116,57 @@ impl Console {
         self.note(&harmless);
         failure.status()
     }
+}
+
+/// Progress that is redrawn in place, if the console can, and lines that stay.
+#[derive(Clone)]
+pub(crate) struct Drawing(Option<ProgressBar>);
+
+impl Drawing {
+    /// `drawn`: whether lines can be redrawn in place.
+    pub(crate) fn new(drawn: bool) -> Self {
+        Self(drawn.then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+            if let Ok(plain) = ProgressStyle::with_template("{msg}") {
+                bar.set_style(plain);
+            }
+            bar
+        }))
+    }
+
+    /// Whether progress is drawn.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Draws this in place of what was drawn last, at most as often as is visible. With `must`, draws it in any case.
+    pub(crate) fn show(&self, lines: String, must: bool) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(lines);
+            if must {
+                bar.force_draw();
+            }
+        }
+    }
+
+    /// Writes lines that stay, above what is drawn.
+    pub(crate) fn say(&self, text: &str) {
+        match &self.0 {
+            Some(bar) => bar.suspend(|| write_line(text)),
+            None => write_line(text),
+        }
+    }
+
+    /// Removes what is drawn, so that only the result remains.
+    pub(crate) fn clear(&self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn write_line(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Escapes a text of several lines, except for its line breaks.

@@ -11,15 +11,14 @@ use deadheat_record::{Difference, Record};
 use deadheat_report::live::{LiveRow, LiveState, lines, plain_line};
 use deadheat_report::{Style, terminal};
 use deadheat_runner::{Event, Observer, due_unix_ms, spent_ns};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::commands::write_atomically;
-use crate::console::lines_plain;
+use crate::console::{Drawing, lines_plain};
 
 /// Shows a race.
 pub(crate) struct Live {
     style: Style,
-    bar: Option<ProgressBar>,
+    drawing: Drawing,
     state: LiveState,
     json: Option<PathBuf>,
     trouble: Option<String>,
@@ -30,14 +29,8 @@ impl Live {
     pub(crate) fn new(record: &Record, style: Style, drawn: bool, json: Option<PathBuf>) -> Self {
         let scenarios = &record.plan.scenarios;
         let next = scenarios.iter().find(|one| record.end_of(&one.name).is_none()).or(scenarios.last());
-        let bar = drawn.then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-            if let Ok(plain) = ProgressStyle::with_template("{msg}") {
-                bar.set_style(plain);
-            }
-            bar
-        });
-        let mut live = Self { style, bar, state: LiveState::default(), json, trouble: None };
+        let drawing = Drawing::new(drawn);
+        let mut live = Self { style, drawing, state: LiveState::default(), json, trouble: None };
         if let Some(scenario) = next {
             live.stand(record, &scenario.name);
         }
@@ -46,36 +39,25 @@ impl Live {
 
     /// Removes the drawing, so that only the result remains. Returns the error of the `--json` file, if any.
     pub(crate) fn finish(self) -> Option<String> {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.drawing.clear();
         self.trouble
     }
 
     /// Prints lines that stay, from any thread.
     pub(crate) fn speaker(&self) -> impl Fn(&str) + Send + 'static {
-        let bar = self.bar.clone();
-        move |text| match &bar {
-            Some(bar) => bar.suspend(|| write_line(text)),
-            None => write_line(text),
-        }
+        let drawing = self.drawing.clone();
+        move |text| drawing.say(text)
     }
 
     /// Prints a line that stays.
     pub(crate) fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| write_line(text)),
-            None => write_line(text),
-        }
+        self.drawing.say(text);
     }
 
-    /// Redraws the progress, at most as often as is visible. With `must`, redraws immediately, because the lines may then stay for long.
+    /// Redraws the progress. With `must`, redraws immediately, because the lines may then stay for long.
     fn draw(&self, must: bool) {
-        if let Some(bar) = &self.bar {
-            bar.set_message(lines(&self.state, &self.style).join("\n"));
-            if must {
-                bar.force_draw();
-            }
+        if self.drawing.is_drawn() {
+            self.drawing.show(lines(&self.state, &self.style).join("\n"), must);
         }
     }
 
@@ -173,11 +155,6 @@ fn left(record: &Record, scenario: &str, counted: usize) -> Option<u64> {
     Some(most.min(budget) / 1_000_000_000)
 }
 
-fn write_line(text: &str) {
-    use std::io::Write as _;
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
-}
-
 /// [`Live`] with the contenders' names by index.
 pub(crate) struct Shown<'a> {
     /// The display.
@@ -202,7 +179,7 @@ impl Observer for Shown<'_> {
                 live.say(&lines_plain(&format!("note: {who}{}\n  {}", finding.message, finding.remedy)));
             }
             Event::Pilot { scenario, warmup } => {
-                if live.bar.is_none() {
+                if !live.drawing.is_drawn() {
                     live.say(&format!(
                         "{}: deadheat warms up every start for {}",
                         lines_plain(scenario),
@@ -217,7 +194,7 @@ impl Observer for Shown<'_> {
             Event::Epoch { record, scenario } => {
                 live.stand(record, scenario);
                 live.refresh_json(record);
-                if live.bar.is_none() {
+                if !live.drawing.is_drawn() {
                     live.say(&plain_line(&live.state));
                 }
             }

@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 use deadheat_load::{Progress, ProgressHandle};
 use deadheat_report::Style;
 use deadheat_report::load::live::{LoadState, Phase, lines, plain_line};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::console::{Console, lines_plain};
+use crate::console::{Console, Drawing, lines_plain};
 
 /// The intervals of redrawing and of written lines.
 const DRAWN: Duration = Duration::from_millis(200);
@@ -29,7 +28,7 @@ pub(super) struct Goal {
 /// Shows the progress of a load.
 pub(crate) struct Show {
     style: Style,
-    bar: Option<ProgressBar>,
+    drawing: Drawing,
     watch: Option<Watch>,
 }
 
@@ -47,14 +46,7 @@ struct Watch {
 impl Show {
     /// Redraws in place if the console can.
     pub(crate) fn new(console: &Console) -> Self {
-        let bar = console.live.then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-            if let Ok(plain) = ProgressStyle::with_template("{msg}") {
-                bar.set_style(plain);
-            }
-            bar
-        });
-        Self { style: console.progress, bar, watch: None }
+        Self { style: console.progress, drawing: Drawing::new(console.live), watch: None }
     }
 
     /// Starts a stretch of load.
@@ -79,34 +71,26 @@ impl Show {
         let Some(watch) = self.watch.as_mut().filter(|watch| now >= watch.next) else { return };
         watch.next = now + interval;
         let state = watch.state(now);
-        match &self.bar {
-            Some(bar) => {
-                // The terminal's echo of ^C moves the cursor down by one line, so the first line stays behind. Therefore the first line is empty.
-                bar.set_message(format!("\n{}", lines(&state, &self.style).join("\n")));
-                bar.tick();
-            }
-            None => write_line(&plain_line(&state)),
+        if self.drawing.is_drawn() {
+            // The terminal's echo of ^C moves the cursor down by one line, so the first line stays behind. Therefore the first line is empty.
+            self.drawing.show(format!("\n{}", lines(&state, &self.style).join("\n")), true);
+        } else {
+            self.drawing.say(&plain_line(&state));
         }
     }
 
     /// Writes a line above the drawing.
     pub(super) fn say(&self, text: &str) {
-        let text = lines_plain(text);
-        match &self.bar {
-            Some(bar) => bar.println(text),
-            None => write_line(&text),
-        }
+        self.drawing.say(&lines_plain(text));
     }
 
     /// Removes the drawing, so that only the result remains.
     pub(crate) fn finish(self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.drawing.clear();
     }
 
     fn interval(&self) -> Duration {
-        if self.bar.is_some() { DRAWN } else { WRITTEN }
+        if self.drawing.is_drawn() { DRAWN } else { WRITTEN }
     }
 }
 
@@ -136,9 +120,4 @@ impl Watch {
         self.past.push_back((now, reading));
         state
     }
-}
-
-fn write_line(text: &str) {
-    use std::io::Write as _;
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
