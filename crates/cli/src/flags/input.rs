@@ -291,8 +291,8 @@ impl Local {
     }
 }
 
-/// Host and port; the brackets of an IPv6 address stay.
-fn split_port(authority: &str) -> (&str, Option<&str>) {
+/// The host and the port of `host:port`, as they are written: the brackets of an IPv6 address stay.
+pub(crate) fn split_port(authority: &str) -> (&str, Option<&str>) {
     match authority.rfind(':') {
         Some(colon) if !authority[colon..].contains(']') => {
             (&authority[..colon], Some(&authority[colon + 1..]))

@@ -9,8 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use deadheat_load::{StatusSet, request_bytes};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
-use thiserror::Error;
 
+use super::target::Target;
+use deadheat_study::choices::UsageError;
 use deadheat_study::file::shown;
 
 /// One request of a file. `None` means that the command line decides.
@@ -32,27 +33,10 @@ pub(crate) struct RequestSpec {
     pub(crate) expect_status: Option<StatusSet>,
 }
 
-/// A mistake in a file of requests.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}:{line}: {problem}\n  {remedy}", tame(file))]
-pub(crate) struct RequestFileError {
-    /// The path of the file, as given.
-    pub(crate) file: String,
-    /// The line number, from 1.
-    pub(crate) line: usize,
-    /// What was found.
-    pub(crate) problem: String,
-    /// What to do.
-    pub(crate) remedy: String,
-}
-
-/// The problem and the remedy.
-type Mistake = (String, String);
-
 const JSON_REMEDY: &str =
     r#"a request is one object on one line: {"method":"POST","path":"/x","body":"a=b"}"#;
 
-/// Reads the requests of a file called `file` for a server at `origin`, such as `http://127.0.0.1:8080`.
+/// Reads the requests of a file called `file` for a server at `origin`, as [`Target::origin`] writes it.
 ///
 /// Each line is one of these:
 /// - empty, or a comment that begins with `#`
@@ -62,10 +46,9 @@ const JSON_REMEDY: &str =
 ///
 /// # Errors
 /// Names the first wrong line, the problem and the remedy.
-pub(crate) fn parse(file: &str, bytes: &[u8], origin: &str) -> Result<Vec<RequestSpec>, RequestFileError> {
-    let place = |line: usize, (problem, remedy): Mistake| {
-        let file = file.to_owned();
-        RequestFileError { file, line, problem, remedy }
+pub(crate) fn parse(file: &str, bytes: &[u8], origin: &str) -> Result<Vec<RequestSpec>, UsageError> {
+    let place = |line: usize, mistake: UsageError| {
+        UsageError::new(format!("{}:{line}: {}", shown(file), mistake.problem), mistake.remedy)
     };
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     let mut requests = Vec::new();
@@ -73,8 +56,8 @@ pub(crate) fn parse(file: &str, bytes: &[u8], origin: &str) -> Result<Vec<Reques
     for bytes in bytes.split(|byte| *byte == b'\n') {
         line += 1;
         let text = std::str::from_utf8(bytes);
-        let text =
-            text.map_err(|_| place(line, wrong("this line is not UTF-8", "save the file as UTF-8")))?;
+        let text = text
+            .map_err(|_| place(line, UsageError::new("this line is not UTF-8", "save the file as UTF-8")))?;
         let text = text.strip_suffix('\r').unwrap_or(text);
         if text.trim().is_empty() || text.trim_start().starts_with('#') {
             continue;
@@ -82,12 +65,15 @@ pub(crate) fn parse(file: &str, bytes: &[u8], origin: &str) -> Result<Vec<Reques
         requests.push(request(text, line, origin).map_err(|mistake| place(line, mistake))?);
     }
     if requests.is_empty() {
-        let mistake =
-            wrong("there is no request in this file", "write a path such as /items?limit=9 on a line");
+        let mistake = UsageError::new(
+            "there is no request in this file",
+            "write a path such as /items?limit=9 on a line",
+        );
         return Err(place(line, mistake));
     }
     if requests.iter().all(|request| request.weight == 0.0) {
-        let mistake = wrong("all weights are 0", "give one request a weight above 0, or leave weights out");
+        let mistake =
+            UsageError::new("all weights are 0", "give one request a weight above 0, or leave weights out");
         return Err(place(line, mistake));
     }
     Ok(requests)
@@ -98,14 +84,12 @@ fn tame(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
 }
 
-fn wrong(problem: impl Into<String>, remedy: impl Into<String>) -> Mistake {
-    (problem.into(), remedy.into())
-}
-
-fn request(text: &str, line: usize, origin: &str) -> Result<RequestSpec, Mistake> {
+fn request(text: &str, line: usize, origin: &str) -> Result<RequestSpec, UsageError> {
     let request = match text.trim_start().as_bytes() {
         [b'{', ..] => of_json(text.trim(), line, origin),
-        [b'[', ..] => Err(wrong("found a list", format!("leave out the brackets and commas: {JSON_REMEDY}"))),
+        [b'[', ..] => {
+            Err(UsageError::new("found a list", format!("leave out the brackets and commas: {JSON_REMEDY}")))
+        }
         _ => of_path(text, line, origin),
     }?;
     // Run the engine's checks here, so that the error can name the line.
@@ -113,13 +97,14 @@ fn request(text: &str, line: usize, origin: &str) -> Result<RequestSpec, Mistake
     let body = request.body.as_deref().unwrap_or_default();
     match request_bytes(method, &request.target, "host", &request.headers, body) {
         Ok(_) => Ok(request),
-        Err(error) => {
-            Err(wrong(tame(&error.to_string()), "correct this request: deadheat sends it as it is written"))
-        }
+        Err(error) => Err(UsageError::new(
+            tame(&error.to_string()),
+            "correct this request: deadheat sends it as it is written",
+        )),
     }
 }
 
-fn of_path(text: &str, line: usize, origin: &str) -> Result<RequestSpec, Mistake> {
+fn of_path(text: &str, line: usize, origin: &str) -> Result<RequestSpec, UsageError> {
     let (url, number) = match text.split_once('\t') {
         Some((url, number)) => (url, Some(number)),
         None => (text, None),
@@ -127,7 +112,8 @@ fn of_path(text: &str, line: usize, origin: &str) -> Result<RequestSpec, Mistake
     let found = number.map_or(Some(1.0), |number| number.trim().parse().ok());
     let remedy = "write a weight after the tab: 0 or more, such as 3 or 0.5";
     let weight = found.and_then(weight);
-    let weight = weight.ok_or_else(|| wrong(format!("found `{}`", shown(number.unwrap_or(""))), remedy))?;
+    let weight =
+        weight.ok_or_else(|| UsageError::new(format!("found `{}`", shown(number.unwrap_or(""))), remedy))?;
     let target = target(url.trim(), origin)?;
     Ok(RequestSpec { line, method: None, target, headers: vec![], body: None, weight, expect_status: None })
 }
@@ -137,33 +123,28 @@ fn weight(weight: f64) -> Option<f64> {
 }
 
 /// Path and query of a path, or of a URL of `origin`.
-fn target(url: &str, origin: &str) -> Result<String, Mistake> {
+fn target(url: &str, origin: &str) -> Result<String, UsageError> {
     let found = || format!("found `{}`", shown(url));
     if url.contains('#') {
-        return Err(wrong(found(), "leave out what follows #, which is never sent, or write it as %23"));
+        return Err(UsageError::new(
+            found(),
+            "leave out what follows #, which is never sent, or write it as %23",
+        ));
     }
     if url.starts_with('/') {
         return Ok(url.to_owned());
     }
-    let Some((scheme, rest)) = url.split_once("://") else {
+    if !url.contains("://") {
         let remedy = format!("a line is a path such as /x, a URL of {}, or a JSON object", shown(origin));
-        return Err(wrong(found(), remedy));
-    };
-    let (authority, target) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    if Some(normal(scheme, authority)) != origin.split_once("://").map(|(s, rest)| normal(s, rest)) {
-        let remedy = format!("all requests go to {}: write the path alone", shown(origin));
-        return Err(wrong(format!("found `{}` of another server", shown(url)), remedy));
+        return Err(UsageError::new(found(), remedy));
     }
-    Ok(if target.starts_with('/') { target.to_owned() } else { format!("/{target}") })
-}
-
-/// Normalizes scheme and authority, so that equal ones have the same text.
-fn normal(scheme: &str, authority: &str) -> (String, String) {
-    let (scheme, authority) = (scheme.to_ascii_lowercase(), authority.to_ascii_lowercase());
-    let port = if scheme == "https" { ":443" } else { ":80" };
-    let authority = authority.strip_suffix('/').unwrap_or(&authority);
-    let authority = authority.strip_suffix(port).unwrap_or(authority).to_owned();
-    (scheme, authority)
+    match Target::split(url) {
+        Ok(target) if target.origin() == origin => Ok(target.path),
+        _ => {
+            let remedy = format!("all requests go to {}: write the path alone", shown(origin));
+            Err(UsageError::new(format!("found `{}` of another server", shown(url)), remedy))
+        }
+    }
 }
 
 /// A JSON request before its checks.
@@ -180,27 +161,27 @@ struct Written {
     expect_status: Option<Statuses>,
 }
 
-fn of_json(text: &str, line: usize, origin: &str) -> Result<RequestSpec, Mistake> {
+fn of_json(text: &str, line: usize, origin: &str) -> Result<RequestSpec, UsageError> {
     let written: Written = serde_json::from_str(text).map_err(|error| {
         let message = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
         let message = message.strip_suffix(&place).unwrap_or(&message);
-        wrong(format!("column {}: {}", error.column(), tame(message)), JSON_REMEDY)
+        UsageError::new(format!("column {}: {}", error.column(), tame(message)), JSON_REMEDY)
     })?;
     let body = match (written.body, written.body_base64) {
         (Some(_), Some(_)) => {
-            return Err(wrong("found both `body` and `body_base64`", "write one of them"));
+            return Err(UsageError::new("found both `body` and `body_base64`", "write one of them"));
         }
         (Some(body), None) => Some(body.into_bytes()),
         (None, Some(text)) => Some(STANDARD.decode(text).map_err(|error| {
             let problem = format!("`body_base64` is not base64: {error}");
-            wrong(problem, "write bytes in base64 with its padding, or text as `body`")
+            UsageError::new(problem, "write bytes in base64 with its padding, or text as `body`")
         })?),
         (None, None) => None,
     };
     let found = written.weight.unwrap_or(1.0);
-    let weight =
-        weight(found).ok_or_else(|| wrong(format!("found the weight {found}"), "weights are 0 or more"))?;
+    let weight = weight(found)
+        .ok_or_else(|| UsageError::new(format!("found the weight {found}"), "weights are 0 or more"))?;
     Ok(RequestSpec {
         line,
         method: written.method,

@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
+use crate::flags::split_port;
 use deadheat_study::choices::UsageError;
 use deadheat_study::file::{path_problem, shown};
 
@@ -27,9 +28,16 @@ pub(crate) struct Target {
 impl Target {
     /// Parses a URL. `http://` is optional.
     pub(crate) fn parse(url: &str) -> Result<Self, UsageError> {
-        let wrong = |problem: &str, remedy: &str| {
-            Err(UsageError::new(format!("the URL {}: {problem}", shown(url)), remedy))
-        };
+        let target = Self::split(url)?;
+        match path_problem(&target.path) {
+            Some(problem) => wrong(url, &format!("its path: {problem}"), EXAMPLE),
+            None => Ok(target),
+        }
+    }
+
+    /// The parts of a URL; the path may be any text. `http://` is optional.
+    pub(super) fn split(url: &str) -> Result<Self, UsageError> {
+        let wrong = |problem: &str, remedy| wrong(url, problem, remedy);
         let scheme = url.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', '#', ':']));
         let (tls, rest) = match scheme {
             None => (false, url),
@@ -53,10 +61,7 @@ impl Target {
             return wrong("its host is missing or not valid", EXAMPLE);
         }
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        match path_problem(&path) {
-            Some(problem) => wrong(&format!("its path: {problem}"), EXAMPLE),
-            None => Ok(Self { tls, host: host.to_ascii_lowercase(), port, path }),
-        }
+        Ok(Self { tls, host: host.to_ascii_lowercase(), port, path })
     }
 
     /// The content of the `Host` header: the host, and the port unless it is the default of the scheme.
@@ -103,6 +108,10 @@ impl Target {
     }
 }
 
+fn wrong(url: &str, problem: &str, remedy: &str) -> Result<Target, UsageError> {
+    Err(UsageError::new(format!("the URL {}: {problem}", shown(url)), remedy))
+}
+
 /// The first of the addresses that answers.
 ///
 /// # Errors
@@ -130,18 +139,12 @@ fn is_loopback(address: IpAddr) -> bool {
 
 /// The host without brackets, and the port.
 fn divide(authority: &str, usual: u16) -> Option<(String, u16)> {
-    let (host, port) = match authority.rfind(':') {
-        Some(colon) if !authority[colon..].contains(']') => {
-            (&authority[..colon], authority[colon + 1..].parse().ok().filter(|port| *port > 0)?)
-        }
-        _ => (authority, usual),
-    };
-    Some((host.to_owned(), port)).map(|(host, port)| {
-        let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        // Only an IPv6 address loses its brackets. Other text keeps them and is therefore not a valid host.
-        let is_v6 = |inner: &&str| inner.parse::<Ipv6Addr>().is_ok();
-        (inner.filter(is_v6).map_or(host.clone(), str::to_owned), port)
-    })
+    let (host, port) = split_port(authority);
+    let port = port.map_or(Some(usual), |port| port.parse().ok().filter(|port| *port > 0))?;
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    // Only an IPv6 address loses its brackets. Other text keeps them and is therefore not a valid host.
+    let is_v6 = |inner: &&str| inner.parse::<Ipv6Addr>().is_ok();
+    Some((inner.filter(is_v6).unwrap_or(host).to_owned(), port))
 }
 
 fn is_host(host: &str) -> bool {

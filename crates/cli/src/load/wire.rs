@@ -117,11 +117,7 @@ impl Wires {
             })?],
             Some(path) => {
                 let bytes = read("--requests-file", path)?;
-                let specs = request_file::parse(&path.display().to_string(), &bytes, &target.origin());
-                let specs = specs.map_err(|error| {
-                    let file = shown(&error.file);
-                    UsageError::new(format!("{file}:{}: {}", error.line, error.problem), error.remedy)
-                })?;
+                let specs = request_file::parse(&path.display().to_string(), &bytes, &target.origin())?;
                 specs.iter().map(|spec| common.wire(spec)).collect::<Result<_, _>>()?
             }
         };
