@@ -1,8 +1,10 @@
 //! Owns: the address of a server. Must not know what is sent there.
 
-use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::Duration;
+use std::{fmt, io};
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -20,6 +22,17 @@ impl Address {
         match self {
             Self::Tcp(here) => Self::Tcp(SocketAddr::new(machine, here.port())),
             Self::Unix(path) => Self::Unix(path.clone()),
+        }
+    }
+
+    /// Opens a connection and closes it: whether something listens here. `timeout` is the longest wait for a port.
+    ///
+    /// # Errors
+    /// Nothing listens, or the address cannot be used.
+    pub fn accepts(&self, timeout: Duration) -> io::Result<()> {
+        match self {
+            Self::Tcp(address) => TcpStream::connect_timeout(address, timeout).map(drop),
+            Self::Unix(path) => UnixStream::connect(path).map(drop),
         }
     }
 }

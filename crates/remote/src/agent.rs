@@ -8,9 +8,8 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::net::{IpAddr, TcpStream};
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -223,7 +222,9 @@ impl Worker {
         match order {
             // The side that reads has dealt with these.
             Order::Ping(_) | Order::Stop { .. } => None,
-            Order::Reach { address, timeout } => Some(Reply::Reached(reach(&address, timeout))),
+            Order::Reach { address, timeout } => {
+                Some(Reply::Reached(address.accepts(timeout).map_err(|error| error.to_string())))
+            }
             Order::Ask { asked, timeout, max_body } => Some(Reply::Answered(ask(&asked, timeout, max_body))),
             Order::Watch { cpus, stalls } => {
                 let mut monitor = Monitor::new(&cpus, &[], &Hierarchy::detect());
@@ -339,14 +340,6 @@ fn ask(asked: &[Asked], timeout: Duration, max_body: usize) -> Vec<Result<Answer
             })
             .collect()
     })
-}
-
-fn reach(address: &Address, timeout: Duration) -> Result<(), String> {
-    let reached = match address {
-        Address::Tcp(address) => TcpStream::connect_timeout(address, timeout).map(drop),
-        Address::Unix(path) => UnixStream::connect(path).map(drop),
-    };
-    reached.map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

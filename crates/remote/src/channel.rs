@@ -160,11 +160,7 @@ impl Channel {
             beats.add(1, frame.len());
             frame
         });
-        let failed = |error: std::io::Error| RemoteError::Unreachable {
-            host: name.clone(),
-            reason: format!("no thread could be started: {error}"),
-            remedy: "raise the limits of this process (ulimit -a)",
-        };
+        let failed = |error: std::io::Error| RemoteError::no_thread(&name, &error);
         let writer = Writer::start(output, Some(Beat { every: patience.beat, frame })).map_err(failed)?;
         let reader = Reader {
             name: name.clone(),

@@ -99,6 +99,15 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
+    /// No thread could be started to talk to this host.
+    pub(crate) fn no_thread(host: &str, error: &std::io::Error) -> Self {
+        Self::Unreachable {
+            host: host.to_owned(),
+            reason: format!("no thread could be started: {error}"),
+            remedy: "raise the limits of this process (ulimit -a)",
+        }
+    }
+
     /// Whether the host was there and is not any more.
     pub fn is_loss(&self) -> bool {
         matches!(self, Self::Ended { .. } | Self::Silent { .. } | Self::Channel { .. })

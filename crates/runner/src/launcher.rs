@@ -319,7 +319,7 @@ impl Launcher<'_> {
             });
             let patience = Duration::from_nanos(self.plan.method.ready_ns);
             let ask = |left| {
-                accepts(&address)?;
+                address.accepts(Duration::from_millis(500)).map_err(|error| error.to_string())?;
                 ready.as_ref().map_or(Ok(()), |command| is_ready(command, left, self.stopped))
             };
             wait_ready(&*process, self.clock, patience, self.stopped, ask, |()| None)?;
@@ -419,16 +419,6 @@ pub(crate) fn fresh_logs(folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-fn accepts(address: &deadheat_load::Address) -> Result<(), String> {
-    let connected = match address {
-        deadheat_load::Address::Tcp(address) => {
-            std::net::TcpStream::connect_timeout(address, Duration::from_millis(500)).map(drop)
-        }
-        deadheat_load::Address::Unix(path) => std::os::unix::net::UnixStream::connect(path).map(drop),
-    };
-    connected.map_err(|error| error.to_string())
 }
 
 /// Runs a command whose exit status says whether a service is ready.

@@ -281,24 +281,27 @@ fn open_terminal(terminal: &Terminal) -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Passes on what the command writes, on a thread of its own. `open` counts these threads.
-fn read_output(mut from: File, stream: Stream, writer: &Writer, open: &Arc<AtomicUsize>) -> io::Result<()> {
+fn read_output(from: File, stream: Stream, writer: &Writer, open: &Arc<AtomicUsize>) -> io::Result<()> {
     let (writer, counted) = (writer.clone(), Arc::clone(open));
     open.fetch_add(1, Ordering::SeqCst);
     let body = move || {
-        let mut piece = vec![0; PIECE];
-        loop {
-            match from.read(&mut piece) {
-                Ok(count @ 1..) => {
-                    say(&writer, &ServerReply::Written { stream, bytes: piece[..count].to_vec() });
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // A terminal whose other end is closed gives an error.
-                Ok(0) | Err(_) => break,
-            }
-        }
+        pieces(from, |bytes| say(&writer, &ServerReply::Written { stream, bytes }));
         counted.fetch_sub(1, Ordering::SeqCst);
     };
     std::thread::Builder::new().name("output".into()).spawn(body).map(drop)
+}
+
+/// Hands each piece of what a program writes to `pass`, until nothing comes any more.
+pub(super) fn pieces(mut from: impl Read, mut pass: impl FnMut(Vec<u8>)) {
+    let mut piece = vec![0; PIECE];
+    loop {
+        match from.read(&mut piece) {
+            Ok(count @ 1..) => pass(piece[..count].to_vec()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // A terminal whose other end is closed gives an error.
+            Ok(0) | Err(_) => return,
+        }
+    }
 }
 
 /// Follows a command to its end.

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 
+use super::agent::pieces;
 use super::message::{Entry, RunOrder, ServerOrder, ServerReply, SshInput, SshOutput, Stream};
 use crate::channel::{Patience, Start, lock, seconds};
 use crate::error::RemoteError;
@@ -30,8 +31,6 @@ const ON_THE_WAY: usize = 16;
 const CLOSING: Duration = Duration::from_secs(5);
 /// How many ssh programs may run for the command at the same time.
 const MOST_SSH: usize = 64;
-/// The largest piece of their output in one message, in bytes.
-const PIECE: usize = 64 * 1024;
 
 /// Why a server host cannot be used, or cannot be used any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -148,11 +147,7 @@ impl<'a> ServerHost<'a> {
     ) -> Result<Self, ServerHostError> {
         let link = host.reach()?;
         let (name, end) = (link.name.clone(), Arc::clone(&link.end));
-        let failed = |error: std::io::Error| RemoteError::Unreachable {
-            host: name.clone(),
-            reason: format!("no thread could be started: {error}"),
-            remedy: "raise the limits of this process (ulimit -a)",
-        };
+        let failed = |error: std::io::Error| RemoteError::no_thread(&name, &error);
         // On a thread of its own, so that an interruption need not wait for the network.
         let (sender, greeted) = channel();
         let version = version.to_owned();
@@ -405,10 +400,12 @@ impl SshProgram {
         std::thread::spawn(move || {
             let errors = outputs.1.map(|errors| {
                 let writer = writer.clone();
-                std::thread::spawn(move || pass(errors, number, SshOutput::Errors, &writer))
+                std::thread::spawn(move || {
+                    pieces(errors, |piece| tell(number, SshOutput::Errors(piece), &writer));
+                })
             });
             if let Some(output) = outputs.0 {
-                pass(output, number, SshOutput::Output, &writer);
+                pieces(output, |piece| tell(number, SshOutput::Output(piece), &writer));
             }
             let _ = errors.map(std::thread::JoinHandle::join);
             let status = loop {
@@ -430,18 +427,6 @@ impl Drop for SshProgram {
         // With the end of its input it ends by itself, and so does the agent that it leads to.
         self.input = None;
         end(&self.child, Duration::from_millis(500));
-    }
-}
-
-/// Passes on everything that an ssh writes.
-fn pass(mut from: impl Read, number: u32, of: fn(Vec<u8>) -> SshOutput, writer: &Writer) {
-    let mut piece = vec![0; PIECE];
-    loop {
-        match from.read(&mut piece) {
-            Ok(count @ 1..) => tell(number, of(piece[..count].to_vec()), writer),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Ok(0) | Err(_) => return,
-        }
     }
 }
 
