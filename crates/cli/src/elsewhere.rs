@@ -18,6 +18,7 @@ use deadheat_remote::{
 };
 use deadheat_runner::{LoadGenerator, LoadHostWork, LoadHostsWork, MAX_BODY, Question};
 use deadheat_study::choices::UsageError;
+use deadheat_study::prepare::PrepareError;
 
 use crate::commands::Failure;
 use crate::console::{Console, lines_plain};
@@ -94,16 +95,31 @@ pub(crate) fn reach(
             .map_err(|error| UsageError::new(format!("{host}: {error}"), "write it as ssh://user@host:22"))
     };
     let targets = from.hosts.iter().map(target).collect::<Result<Vec<_>, _>>()?;
-    let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
-    console.note(&lines_plain(&format!("reaching {} by ssh", names.join(", "))));
-    let version = env!("CARGO_PKG_VERSION");
-    let program = Program::running(version)?;
-    let hosts: Vec<HostCommand> = targets.iter().map(|host| HostCommand::ssh(host, &program)).collect();
-    let reached =
-        unless(&|| interrupt.asked(), move || LoadHosts::connect(hosts, version, Patience::default()));
-    let hosts = reached.ok_or(deadheat_study::prepare::PrepareError::Interrupted)?;
-    let hosts = hosts.map_err(|error| UsageError::new(error.to_string(), error.remedy()))?;
+    tell_reached(&targets, console);
+    let program = Program::running(env!("CARGO_PKG_VERSION"))?;
+    let hosts = connect(&targets, &program, &|| interrupt.asked())?.ok_or(PrepareError::Interrupted)?;
     Ok(Some(Elsewhere { hosts: Arc::new(hosts), from: from.clone() }))
+}
+
+/// Says which machines are about to be reached.
+pub(crate) fn tell_reached<'t>(targets: impl IntoIterator<Item = &'t SshTarget>, console: &Console) {
+    let names: Vec<String> = targets.into_iter().map(ToString::to_string).collect();
+    console.note(&lines_plain(&format!("reaching {} by ssh", names.join(", "))));
+}
+
+/// Starts an agent on each of these machines. `None` if `stopped` becomes true before that.
+///
+/// # Errors
+/// One cannot be reached.
+pub(crate) fn connect(
+    targets: &[SshTarget],
+    program: &Program,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Option<LoadHosts>, UsageError> {
+    let hosts: Vec<HostCommand> = targets.iter().map(|host| HostCommand::ssh(host, program)).collect();
+    let version = env!("CARGO_PKG_VERSION");
+    let reached = unless(stopped, move || LoadHosts::connect(hosts, version, Patience::default()));
+    reached.transpose().map_err(|error| UsageError::new(error.to_string(), error.remedy()))
 }
 
 /// Loads contenders on this machine from others.

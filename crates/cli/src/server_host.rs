@@ -16,7 +16,7 @@ use std::time::Duration;
 use deadheat_record::{Journal, Plan, ServerHost as Origin};
 use deadheat_remote::server_host::message::{Entry, RunOrder, Stream};
 use deadheat_remote::server_host::{End, Feedback, RECORD, ServerHost, ServerHostError, folder_name};
-use deadheat_remote::{HostCommand, LoadHosts, Patience, Program, SshTarget};
+use deadheat_remote::{HostCommand, Patience, Program, SshTarget};
 use deadheat_runner::Finish;
 use deadheat_study::choices::UsageError;
 use deadheat_study::file as study;
@@ -24,9 +24,9 @@ use deadheat_study::plan::record_path;
 use deadheat_study::prepare::PrepareError;
 use jiff::Zoned;
 
-use crate::commands::{Failure, concluded, is_over, keep_for_data, make_ignored, writable};
+use crate::commands::{Failure, concluded, exists, is_over, keep_for_data, make_ignored, numbered, writable};
 use crate::console::{Console, lines_plain};
-use crate::elsewhere::named_once;
+use crate::elsewhere::{self, named_once, tell_reached};
 use crate::flags::{
     CheckFlags, Controlled, DoctorFlags, Input, Output, RaceFlags, RaceHostFlags, ServerHostFlags, forwarded,
 };
@@ -311,13 +311,13 @@ impl RaceOrder {
             Input::Resume(path) => return Self::of_record(path),
         };
         let record = match &flags.record {
-            Some(path) if path.exists() => {
-                let problem = format!("--record {}: the file already exists", path.display());
-                let remedy = "choose a new file, or continue that record with --resume";
-                return Err(UsageError::new(problem, remedy).into());
-            }
+            Some(path) if path.exists() => return Err(exists(path).into()),
             Some(path) => path.clone(),
-            None => new_name(&record_path(&name, &Zoned::now())),
+            None => {
+                let path = record_path(&name, &Zoned::now());
+                let others = numbered(&path, 2);
+                std::iter::once(path).chain(others).find(|one| !one.exists()).unwrap_or_default()
+            }
         };
         let load_hosts = flags.hosts.load_hosts().to_vec();
         Ok(Self { origin, record, resumes: false, load_hosts, server_address: None, targets })
@@ -390,13 +390,6 @@ fn word_of(path: &Path) -> String {
     if path.is_empty() { ".".into() } else { path }
 }
 
-/// The first name like this that is free: `race.jsonl`, `race-2.jsonl`.
-fn new_name(path: &Path) -> PathBuf {
-    let stem = path.with_extension("");
-    let numbered = (2..).map(|number| PathBuf::from(format!("{}-{number}.jsonl", stem.display())));
-    std::iter::once(path.to_owned()).chain(numbered).find(|one| !one.exists()).unwrap_or_default()
-}
-
 /// The name of this machine.
 fn machine() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
@@ -451,17 +444,11 @@ fn reach_load_hosts(
     interrupt: &Interrupt,
     console: &Console,
 ) -> Result<(), Failure> {
-    let all: Vec<String> = std::iter::once(target).chain(hosts).map(ToString::to_string).collect();
-    console.note(&lines_plain(&format!("reaching {} by ssh", all.join(", "))));
-    if hosts.is_empty() {
-        return Ok(());
+    tell_reached(std::iter::once(target).chain(hosts), console);
+    if !hosts.is_empty() {
+        elsewhere::connect(hosts, program, &|| interrupt.asked())?.ok_or(PrepareError::Interrupted)?;
     }
-    let commands: Vec<HostCommand> = hosts.iter().map(|host| HostCommand::ssh(host, program)).collect();
-    let reached = unless(&|| interrupt.asked(), move || {
-        LoadHosts::connect(commands, env!("CARGO_PKG_VERSION"), Patience::default()).map(drop)
-    });
-    let reached = reached.ok_or(PrepareError::Interrupted)?;
-    Ok(reached.map_err(|error| UsageError::new(error.to_string(), error.remedy()))?)
+    Ok(())
 }
 
 fn connect<'s>(

@@ -11,7 +11,7 @@ use deadheat_report::terminal;
 use deadheat_runner::{Event, Linked, Observer, Place};
 
 use super::Failure;
-use super::race::{enter, generator, networks, prepared, probe_files, tell_leftovers};
+use super::race::{enter, generator, networks, prepared, probe_files, tell_left_out, tell_leftovers};
 use crate::console::{Console, lines_plain};
 use crate::elsewhere::{load_from, reach};
 use crate::flags::CheckFlags;
@@ -19,7 +19,7 @@ use crate::interrupt::Interrupt;
 use crate::server_host;
 use deadheat_study::choices::UsageError;
 use deadheat_study::file as study;
-use deadheat_study::plan::{self, Purpose};
+use deadheat_study::plan::Purpose;
 
 /// Starts every contender once, compares all answers and reports differences. The exit status is 1 if there are any.
 pub(crate) fn check(
@@ -37,13 +37,8 @@ pub(crate) fn check(
     let load_from = load_from(&flags.hosts, console)?;
     let (resolved, _) =
         prepared(&study, &flags.choices(), Purpose::Check, load_from, console, &host, &interrupt)?;
-    let (plan, findings) = (resolved.plan, resolved.findings);
-    for (name, why) in &plan.skipped {
-        console.note(&lines_plain(&format!("skipped: {name}: {why}")));
-    }
-    findings.iter().filter(|one| one.code == plan::LEFT_OUT).for_each(|finding| {
-        console.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
-    });
+    tell_left_out(&resolved, console);
+    let plan = resolved.plan;
     let files = probe_files(&plan)?;
     tell_leftovers(&hierarchy, console);
     let elsewhere = reach(plan.load_from.as_ref(), &interrupt, console)?;

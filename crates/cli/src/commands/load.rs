@@ -6,20 +6,20 @@ use deadheat_host::affinity::is_narrowed;
 use deadheat_host::clock::unix_ms;
 use deadheat_host::open_files::raise_open_files;
 use deadheat_record::LoadRecord;
-use deadheat_remote::RemoteError;
 use deadheat_remote::kubernetes::LoadJob;
+use deadheat_remote::{Program, RemoteError};
 use rustix::process::{Resource, getrlimit};
 
 use super::Failure;
 use super::output::write_json;
 use super::race::writable;
 use crate::console::{Console, lines_plain};
-use crate::flags::LoadFlags;
-use crate::flags::Output;
+use crate::elsewhere::{self, tell_reached};
+use crate::flags::{LoadFlags, Output};
 use crate::interrupt::Interrupt;
 use crate::load::{
     Connected, LoadError, LoadPlan, Loaded, Show, Surroundings, ceiling, checks, connect, load as run_load,
-    reach, record,
+    record, start_pods,
 };
 use deadheat_study::choices::UsageError;
 use deadheat_study::plan::{self, Topology};
@@ -88,24 +88,28 @@ fn connected(
     console: &Console,
 ) -> Result<Option<Connected>, Failure> {
     let stopped = || interrupt.asked();
-    if let Some(pods) = &plan.pods {
-        let (workers, word) = (pods.workers, if pods.workers == 1 { "pod" } else { "pods" });
-        console.note(&format!(
-            "starting {workers} {word}: Job {} in the namespace {}",
-            pods.name, pods.namespace
-        ));
-    } else if plan.hosts.is_empty() {
-        return Ok(connect(plan, None, &stopped)?);
-    } else {
-        let names: Vec<String> = plan.hosts.iter().map(ToString::to_string).collect();
-        console.note(&lines_plain(&format!("reaching {} by ssh", names.join(", "))));
-    }
-    let Some(hosts) = reach(plan, job.cloned(), &stopped).map_err(failure)? else { return Ok(None) };
-    if plan.pods.is_some() {
-        let names: Vec<&str> = hosts.names().collect();
-        console.note(&lines_plain(&format!("running: {}", names.join(", "))));
-    }
-    Ok(connect(plan, Some(hosts), &stopped)?)
+    let hosts = match (&plan.pods, job.cloned()) {
+        (Some(pods), Some(job)) => {
+            let (workers, word) = (pods.workers, if pods.workers == 1 { "pod" } else { "pods" });
+            console.note(&format!(
+                "starting {workers} {word}: Job {} in the namespace {}",
+                pods.name, pods.namespace
+            ));
+            let hosts = start_pods(job, &stopped).map_err(|error| failure(error.into()))?;
+            if let Some(hosts) = &hosts {
+                let names: Vec<&str> = hosts.names().collect();
+                console.note(&lines_plain(&format!("running: {}", names.join(", "))));
+            }
+            hosts
+        }
+        _ if plan.hosts.is_empty() => return Ok(connect(plan, None, &stopped)?),
+        _ => {
+            tell_reached(&plan.hosts, console);
+            elsewhere::connect(&plan.hosts, &Program::running(env!("CARGO_PKG_VERSION"))?, &stopped)?
+        }
+    };
+    let Some(hosts) = hosts else { return Ok(None) };
+    Ok(connect(plan, Some(Arc::new(hosts)), &stopped)?)
 }
 
 /// All measurements, in order. `None` if interrupted before the measured load.

@@ -340,12 +340,7 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
     resolved.plan.server_host = flags.controlled.as_ref().map(|controlled| controlled.server_host.clone());
     askable(&resolved.plan, &flags.fail_if)?;
     reachable(&resolved.plan, &flags.fail_if)?;
-    for (name, why) in &resolved.plan.skipped {
-        console.note(&lines_plain(&format!("skipped: {name}: {why}")));
-    }
-    resolved.findings.iter().filter(|one| one.code == plan::LEFT_OUT).for_each(|finding| {
-        console.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
-    });
+    tell_left_out(&resolved, console);
     let mut begins_again = None;
     if let Some(path) = flags.attempt.as_deref().filter(|path| path.exists()) {
         // Nothing is added to the record of a contender that was built before and is not there now.
@@ -397,6 +392,16 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
         stage.record.apply(line);
     }
     Ok(stage)
+}
+
+/// Says which contenders and scenarios are left out, and why.
+pub(super) fn tell_left_out(resolved: &Resolved, console: &Console) {
+    for (name, why) in &resolved.plan.skipped {
+        console.note(&lines_plain(&format!("skipped: {name}: {why}")));
+    }
+    resolved.findings.iter().filter(|one| one.code == plan::LEFT_OUT).for_each(|finding| {
+        console.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
+    });
 }
 
 /// The networks of a plan with links, after each link was tried once. None without links.
@@ -553,12 +558,19 @@ fn programs(one: &Contender) -> [(String, String); 2] {
     ]
 }
 
-/// The first name of the form `race-1.jsonl` that is free.
-fn aside(path: &Path) -> PathBuf {
-    let (stem, end) =
-        (path.with_extension(""), path.extension().and_then(|end| end.to_str()).unwrap_or("jsonl"));
-    let name = |number: usize| PathBuf::from(format!("{}-{number}.{end}", stem.display()));
-    (1..).map(name).find(|one| !one.exists()).unwrap_or_else(|| name(0))
+/// Names beside this one, from that number on: `race-2.jsonl`, `race-3.jsonl`.
+pub(crate) fn numbered(path: &Path, from: usize) -> impl Iterator<Item = PathBuf> + use<> {
+    let end = path.extension().and_then(|end| end.to_str()).unwrap_or("jsonl").to_owned();
+    let stem = path.with_extension("");
+    (from..).map(move |number| PathBuf::from(format!("{}-{number}.{end}", stem.display())))
+}
+
+/// The refusal to overwrite the file of `--record`.
+pub(crate) fn exists(record: &Path) -> UsageError {
+    UsageError::new(
+        format!("--record {}: the file already exists", record.display()),
+        "choose a new file, or continue that record with --resume",
+    )
 }
 
 /// Reads the files of a plan's probes.
@@ -594,20 +606,13 @@ fn create(path: PathBuf, chosen: bool) -> Result<Journal, Failure> {
     if let Some(folder) = path.parent().filter(|_| !chosen) {
         make_ignored(folder);
     }
-    let stem = path.with_extension("");
-    let mut number = 1;
+    let mut others = numbered(&path, 2);
     let mut here = path;
     loop {
         match Journal::create(&here) {
             Ok(journal) => return Ok(journal),
-            Err(error) if error.already_exists() && !chosen => {
-                number += 1;
-                here = PathBuf::from(format!("{}-{number}.jsonl", stem.display()));
-            }
             Err(error) if error.already_exists() => {
-                let problem = format!("--record {}: the file already exists", here.display());
-                let remedy = "choose a new file, or continue that record with --resume".to_owned();
-                return Err(UsageError { problem, remedy }.into());
+                here = others.next().filter(|_| !chosen).ok_or_else(|| exists(&here))?;
             }
             Err(error) => return Err(error.into()),
         }

@@ -17,5 +17,5 @@ pub(crate) use ceiling::ceiling;
 pub(crate) use checks::checks;
 pub(crate) use observed::record;
 pub(crate) use plan::{LoadPlan, Surroundings};
-pub(crate) use run::{Connected, LoadError, Loaded, connect, load, reach};
+pub(crate) use run::{Connected, LoadError, Loaded, connect, load, start_pods};
 pub(crate) use show::Show;

@@ -13,9 +13,7 @@ use deadheat_load::{
 };
 use deadheat_remote::kubernetes::LoadJob;
 use deadheat_remote::message::Asked;
-use deadheat_remote::{
-    HostCommand, HostSlice, LoadHosts, Part, Patience, Program, RemoteError, RemoteSession, merge, start_skew,
-};
+use deadheat_remote::{HostSlice, LoadHosts, Part, Patience, RemoteError, RemoteSession, merge, start_skew};
 use deadheat_report::load::live::Phase;
 
 use super::plan::LoadPlan;
@@ -40,26 +38,13 @@ pub(crate) struct Connected {
     pub(crate) hosts: Option<Arc<LoadHosts>>,
 }
 
-/// Reaches the load hosts, and starts an agent on each; with a Job, these are its pods. `None` if `stopped` becomes true before that.
-pub(crate) fn reach(
-    plan: &LoadPlan,
-    job: Option<LoadJob>,
-    stopped: &dyn Fn() -> bool,
-) -> Result<Option<Arc<LoadHosts>>, LoadError> {
-    let (version, patience) = (env!("CARGO_PKG_VERSION"), Patience::default());
-    let reached = match job {
-        Some(job) => unless(stopped, move || {
-            job.start()?;
-            LoadHosts::connect(job.workers(), version, patience)
-        }),
-        None => {
-            let program = Program::running(version).map_err(SessionError::Wait)?;
-            let hosts: Vec<HostCommand> =
-                plan.hosts.iter().map(|host| HostCommand::ssh(host, &program)).collect();
-            unless(stopped, move || LoadHosts::connect(hosts, version, patience))
-        }
-    };
-    Ok(reached.transpose()?.map(Arc::new))
+/// Starts the pods of a Job, with an agent in each. `None` if `stopped` becomes true before that.
+pub(crate) fn start_pods(job: LoadJob, stopped: &dyn Fn() -> bool) -> Result<Option<LoadHosts>, RemoteError> {
+    let started = unless(stopped, move || {
+        job.start()?;
+        LoadHosts::connect(job.workers(), env!("CARGO_PKG_VERSION"), Patience::default())
+    });
+    started.transpose()
 }
 
 /// Finds the address at which the server answers. `None` if `stopped` becomes true before that.
