@@ -11,6 +11,9 @@ use rustix::process::Signal;
 /// The interval of checks for Ctrl-C.
 const GLANCE: Duration = Duration::from_millis(20);
 
+/// The exit status of a command that the user interrupted.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// Whether the user interrupted the program.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
@@ -24,7 +27,7 @@ impl Interrupt {
         let interrupt = Self::default();
         for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
             let flag = || Arc::clone(&interrupt.0);
-            signal_hook::flag::register_conditional_shutdown(signal.as_raw(), 130, flag())?;
+            signal_hook::flag::register_conditional_shutdown(signal.as_raw(), INTERRUPTED.into(), flag())?;
             signal_hook::flag::register(signal.as_raw(), flag())?;
         }
         Ok(interrupt)

@@ -30,7 +30,7 @@ use crate::elsewhere::{self, named_once, tell_reached};
 use crate::flags::{
     CheckFlags, Controlled, DoctorFlags, Input, Output, RaceFlags, RaceHostFlags, ServerHostFlags, forwarded,
 };
-use crate::interrupt::{Interrupt, unless};
+use crate::interrupt::{INTERRUPTED, Interrupt};
 use crate::live::{logs_beside, write_json_so_far};
 use folder::{Folder, send_file};
 
@@ -50,7 +50,6 @@ const OF_THE_TERMINAL: [&str; 9] = [
 /// Exit statuses of a race that was sent here, for the controlling side alone.
 const TOO_FEW: u8 = 10;
 const PAUSED: u8 = 11;
-const INTERRUPTED: u8 = 130;
 
 /// The exit status that tells the controlling side how a race ended.
 pub(crate) fn status_of(finish: &Finish) -> u8 {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deadheat_load::{
-    Address, Arrivals, Expectation, Limit, LoadSession as _, Pacer, Prepared, Rate, Requests, SessionConfig,
+    Address, Arrivals, Expectation, LoadSession as _, Pacer, Prepared, Rate, Requests, SessionConfig,
     SliceOrder, request_bytes,
 };
 use deadheat_remote::{HostCommand, LoadHosts, Patience, RemoteSession, start_skew};

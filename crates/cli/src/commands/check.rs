@@ -15,7 +15,7 @@ use super::race::{enter, generator, networks, prepared, probe_files, tell_left_o
 use crate::console::{Console, lines_plain};
 use crate::elsewhere::{load_from, reach};
 use crate::flags::CheckFlags;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{INTERRUPTED, Interrupt};
 use crate::server_host;
 use deadheat_study::choices::UsageError;
 use deadheat_study::file as study;
@@ -52,7 +52,7 @@ pub(crate) fn check(
     let place = Place { host: &host, generator, clock: &SystemClock::start(), files: &files };
     let checked = deadheat_runner::check(&plan, logs, place, &stopped, &mut Notes(console))?;
     if checked.interrupted {
-        return Ok(130);
+        return Ok(INTERRUPTED);
     }
     if let Some(lost) = generator.lost() {
         return Err(Failure::HostLost(UsageError::new(lost.message, lost.remedy)));

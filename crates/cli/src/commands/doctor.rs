@@ -28,12 +28,11 @@ use crate::elsewhere::{Elsewhere, load_from, reach};
 use crate::flags::DoctorFlags;
 use crate::flags::Output;
 use crate::folder::Folder;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{INTERRUPTED, Interrupt};
 use crate::server_host;
 use deadheat_study::choices::UsageError;
 use deadheat_study::plan::{self, Topology};
 
-const INTERRUPTED: u8 = 130;
 /// How long doctor watches for disturbances of the machine.
 const WATCHED: Duration = Duration::from_secs(1);
 

@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use deadheat_analysis::AnalysisError;
+use deadheat_load::with_causes;
 use deadheat_record::{ReadError, WriteError};
 use deadheat_report::ReportError;
 use deadheat_runner::RaceError;
 
+use crate::console::lines_plain;
+use crate::interrupt::INTERRUPTED;
 use deadheat_study::choices::UsageError;
 use deadheat_study::file::StudyError;
 use deadheat_study::git::GitError;
@@ -70,7 +73,7 @@ impl Failure {
     /// The exit status.
     pub(crate) fn status(&self) -> u8 {
         match self {
-            _ if self.is_interruption() => 130,
+            _ if self.is_interruption() => INTERRUPTED,
             Self::HostLost(_) | Self::NotHere(_) => 3,
             _ => 2,
         }
@@ -109,15 +112,6 @@ impl Failure {
         if self.is_interruption() {
             return self.to_string();
         }
-        let mut text = format!("error: {self}");
-        let mut cause = std::error::Error::source(self);
-        while let Some(one) = cause {
-            let more = one.to_string();
-            if !text.contains(&more) {
-                text.push_str(&format!(": {more}"));
-            }
-            cause = one.source();
-        }
-        crate::console::lines_plain(&text)
+        lines_plain(&format!("error: {}", with_causes(self)))
     }
 }

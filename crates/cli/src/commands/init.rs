@@ -30,7 +30,7 @@ use super::write_atomically;
 use crate::console::{Console, lines_plain};
 use crate::flags::{Asked, InitFlags};
 use crate::folder::Folder;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{INTERRUPTED, Interrupt};
 
 /// A message shows this many characters of a body.
 const SHOWN_BODY: usize = 80;
@@ -47,7 +47,7 @@ pub(crate) fn init(flags: &InitFlags, console: &mut Console) -> Result<u8, Failu
     let interrupt = Interrupt::listen()?;
     let Some(observed) = observed(&drafted, flags, &file, &interrupt, console)? else {
         console.note("interrupted; nothing is written");
-        return Ok(130);
+        return Ok(INTERRUPTED);
     };
     let draft = judged(drafted, &sources, &observed)?;
     let text = draft.text();

@@ -16,15 +16,13 @@ use super::race::writable;
 use crate::console::{Console, lines_plain};
 use crate::elsewhere::{self, tell_reached};
 use crate::flags::{LoadFlags, Output};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{INTERRUPTED, Interrupt};
 use crate::load::{
     Connected, LoadError, LoadPlan, Loaded, Show, Surroundings, ceiling, checks, connect, load as run_load,
     record, start_pods,
 };
 use deadheat_study::choices::UsageError;
 use deadheat_study::plan::{self, Topology};
-
-const INTERRUPTED: u8 = 130;
 
 /// Loads one server and shows the result.
 pub(crate) fn load(flags: &LoadFlags, console: &mut Console) -> Result<u8, Failure> {

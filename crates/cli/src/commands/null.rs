@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use deadheat_host::open_files::raise_open_files;
-use deadheat_load::{Address, NullConfig, NullError, NullServer, Spin};
+use deadheat_load::{Address, NullConfig, NullError, NullServer, Spin, with_causes};
 
 use super::Failure;
 use crate::console::{Console, lines_plain};
@@ -58,7 +58,6 @@ pub(crate) fn null(flags: &NullFlags, console: &mut Console) -> Result<u8, Failu
 
 /// The remedy for a server that cannot start.
 fn usage(error: NullError) -> UsageError {
-    let cause = std::error::Error::source(&error).map_or(String::new(), |cause| format!(": {cause}"));
     let remedy = match &error {
         NullError::Listen { address: Address::Unix(path), source }
             if source.kind() == ErrorKind::AddrInUse =>
@@ -79,5 +78,5 @@ fn usage(error: NullError) -> UsageError {
         NullError::Tls(_) => "name a certificate and its key, both in PEM".to_owned(),
         NullError::Thread(_) => "choose fewer --threads, or raise the limits of this process".to_owned(),
     };
-    UsageError::new(format!("{error}{cause}"), remedy)
+    UsageError::new(with_causes(&error), remedy)
 }

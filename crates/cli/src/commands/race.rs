@@ -32,7 +32,7 @@ use crate::console::{Console, lines_plain};
 use crate::elsewhere::{Elsewhere, load_from, reach};
 use crate::flags::Output;
 use crate::flags::{Controlled, Input, RaceFlags};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{INTERRUPTED, Interrupt};
 use crate::live::{Live, Shown, logs_beside};
 use crate::server_host;
 use deadheat_study::choices::{Choices, UsageError};
@@ -244,7 +244,7 @@ fn written(flags: &RaceFlags, report: &Report, console: &Console) -> Result<(), 
 fn status(finish: &Finish, report: &Report) -> u8 {
     let record = &report.record;
     match finish {
-        Finish::Interrupted => 130,
+        Finish::Interrupted => INTERRUPTED,
         Finish::TooFew if !record.differences.is_empty() || !record.epochs.is_empty() => 1,
         Finish::TooFew => 2,
         Finish::Done | Finish::Paused if is_invalid(report) => 3,
@@ -494,7 +494,7 @@ fn attempted(
 
 /// Moves the record of an earlier attempt aside, for a new race with this error rate.
 fn move_aside(path: &Path, why: &str, alpha: f64, console: &Console) -> Result<(), Failure> {
-    let aside = aside(path);
+    let aside = numbered(path, 1).find(|one| !one.exists()).unwrap_or_default();
     std::fs::rename(path, &aside).map_err(|source| Failure::File {
         path: aside.clone(),
         option: "--continue",

@@ -16,9 +16,7 @@ use super::wire::{Order, Wires};
 use crate::elsewhere::named_once;
 use crate::flags::{ArrivalsFlag, ExpectFlag, LoadFlags};
 use deadheat_study::choices::UsageError;
-use deadheat_study::file::shown;
-/// The highest accepted rate, in requests per second. The number of due requests must stay countable even without any answer.
-const MOST_PER_S: f64 = 10_000_000.0;
+use deadheat_study::file::{MOST_PER_S, shown};
 
 const CONNECTIONS: u32 = 64;
 const MAX_CONNECTIONS: u32 = 1024;

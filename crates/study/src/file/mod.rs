@@ -40,6 +40,7 @@ pub use model::{
 };
 pub use objective::objective;
 pub(crate) use parts::default_name;
+pub use replay::MOST_PER_S;
 pub use values::path_problem;
 pub(crate) use words::tamed;
 pub use words::{nearest, one_of, shown};

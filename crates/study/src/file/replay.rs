@@ -14,8 +14,8 @@ use super::values;
 use super::words::{nearest, one_of, shown};
 use crate::traffic::{self, RecordedTraffic};
 
-/// The highest rate, in requests per second. The number of due requests must stay countable.
-const MOST_PER_S: f64 = 10_000_000.0;
+/// The highest rate, in requests per second. The number of due requests must stay countable, even without any answer.
+pub const MOST_PER_S: f64 = 10_000_000.0;
 /// The orders of recorded requests and of rows.
 const ORDERS: [&str; 3] = ["sequential", "random", "timing"];
 
