@@ -30,6 +30,34 @@ const LENGTH: Duration = Duration::from_millis(100);
 const LONG: Duration = Duration::from_secs(5);
 const PORT: u16 = 8080;
 
+/// How long a thread computes after its start, about as a load host does until it waits for its first answers.
+const WORK: Duration = Duration::from_millis(2);
+
+/// The p99 of the distance between the first and the last start of as many threads as there are load hosts. They sleep until the same moment, and then
+/// compute: what this machine makes of equal starts without any network.
+fn starts_of_sleepers(work: Duration) -> Duration {
+    let begin = Instant::now() + LENGTH;
+    let late = move || {
+        (0..SLICES as u32).map(move |number| {
+            let due = begin + LENGTH / 5 * number;
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            let started = Instant::now();
+            while started.elapsed() < work {}
+            started - due
+        })
+    };
+    let threads: Vec<_> =
+        (0..WORKERS).map(|_| std::thread::spawn(move || late().collect::<Vec<_>>())).collect();
+    let late: Vec<Vec<Duration>> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    let apart = |slice: usize| {
+        let starts = late.iter().map(|one| one[slice]);
+        starts.clone().max().unwrap() - starts.min().unwrap()
+    };
+    let mut apart: Vec<Duration> = (0..SLICES).map(apart).collect();
+    apart.sort_unstable();
+    apart[SLICES * 99 / 100 - 1]
+}
+
 /// CPU time of a process with a single thread, in nanoseconds.
 fn used_ns(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
@@ -91,6 +119,7 @@ fn what_control_of_three_load_hosts_costs() {
         watching.join().unwrap()
     });
     drop(session);
+    let [alone, working] = [Duration::ZERO, WORK].map(starts_of_sleepers);
     null.kill().unwrap();
     null.wait().unwrap();
 
@@ -101,6 +130,9 @@ fn what_control_of_three_load_hosts_costs() {
         "start skew                     p50 {:?}, p99 {:?}",
         skews[SLICES / 2],
         skews[SLICES * 99 / 100 - 1]
+    );
+    println!(
+        "as many threads that sleep      p99 {alone:?}; if they compute for {WORK:?} then: p99 {working:?}"
     );
     println!(
         "messages per slice and host    {:.2} there, {:.2} back",

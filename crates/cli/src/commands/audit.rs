@@ -11,13 +11,12 @@ use super::output::{keep_for_data, write, write_json};
 use crate::audit::{Place, measure};
 use crate::console::{Console, lines_plain};
 use crate::flags::AuditFlags;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{INTERRUPTED, Interrupt};
 use deadheat_study::choices::UsageError;
 use deadheat_study::file::{self as study, Study};
 use deadheat_study::plan::{Places, Topology};
 use deadheat_study::prepare;
 
-const INTERRUPTED: u8 = 130;
 const INVALID: u8 = 3;
 
 /// Audits the claims of a study. The exit status is that of the race, and at least 1 if a published figure is contradicted. If the race fails, the
