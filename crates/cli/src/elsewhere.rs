@@ -1,6 +1,6 @@
-//! The load of a race from other machines.
+//! Load hosts: reaching them, and the load of a race from them.
 //!
-//! Owns: that contenders are loaded at the address at which the load hosts reach this machine. Must not know: how a host is reached.
+//! Owns: that agents are started on them, and that contenders are loaded at the address at which they reach this machine. Must not know: what is measured.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};

@@ -31,7 +31,7 @@ pub(crate) use audit::AuditFlags;
 pub(crate) use compare::CompareFlags;
 pub(crate) use doctor::DoctorFlags;
 pub(crate) use init::{Asked, InitFlags};
-pub(crate) use input::{Input, split_port};
+pub(crate) use input::Input;
 pub(crate) use load::{ArrivalsFlag, ExpectFlag, HostFlags, LoadFlags, LogFlags, OrderFlag, RequestFlags};
 pub(crate) use null::NullFlags;
 pub(crate) use output::Output;

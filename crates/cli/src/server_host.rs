@@ -30,7 +30,7 @@ use crate::elsewhere::{self, named_once, tell_reached};
 use crate::flags::{
     CheckFlags, Controlled, DoctorFlags, Input, Output, RaceFlags, RaceHostFlags, ServerHostFlags, forwarded,
 };
-use crate::interrupt::{INTERRUPTED, Interrupt};
+use crate::interrupt::{INTERRUPTED, Interrupt, unless};
 use crate::live::{logs_beside, write_json_so_far};
 use folder::{Folder, send_file};
 
@@ -445,7 +445,10 @@ fn reach_load_hosts(
 ) -> Result<(), Failure> {
     tell_reached(std::iter::once(target).chain(hosts), console);
     if !hosts.is_empty() {
-        elsewhere::connect(hosts, program, &|| interrupt.asked())?.ok_or(PrepareError::Interrupted)?;
+        let stopped = || interrupt.asked();
+        let reached = elsewhere::connect(hosts, program, &stopped)?.ok_or(PrepareError::Interrupted)?;
+        // A slow host takes seconds to let go.
+        unless(&stopped, move || drop(reached)).ok_or(PrepareError::Interrupted)?;
     }
     Ok(())
 }

@@ -444,7 +444,7 @@ fn a_server_that_does_nothing_is_the_generators_ceiling() {
         !left_out(outcome) && handicaps(outcome).iter().any(is_silent)
     };
     let mut outcome = race();
-    // So if it does not show in one race, it must show in both of the next two.
+    // So if it does not show in one race, neither of the next two may be without it.
     if is_silent(&outcome) {
         for _ in 0..2 {
             let before = handicaps(&outcome);

@@ -621,7 +621,7 @@ impl Process for LocalProcess {
                 proxies.fold((user, system), |sum, one| (sum.0 + one.0, sum.1 + one.1))
             }),
             None => match self.watcher.get() {
-                Some(watcher) => Some(tree::cpu_split_of_container(*watcher)),
+                Some(watcher) => tree::cpu_split_of_container(Path::new(tree::PROC), *watcher),
                 None => tree::cpu_split(Path::new(tree::PROC), self.ancestor()),
             },
         }

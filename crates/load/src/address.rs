@@ -1,4 +1,4 @@
-//! Owns: the address of a server. Must not know what is sent there.
+//! Owns: the address of a server, and whether something listens there. Must not know what is sent there.
 
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;

@@ -1,4 +1,4 @@
-//! Averages: the one definition of each.
+//! Averages of plain values. `Sample` has a mean of its own, which is exact for equal values.
 //!
 //! Must not know what the values are.
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{AdHocFlags, ParityWord, RaceFlags, RaceHostFlags};
+use crate::load::split_port;
 use deadheat_record::{JsonPath, Probe};
 use deadheat_study::choices::{Choices, UsageError};
 use deadheat_study::file::{self as study, shown};
@@ -288,16 +289,6 @@ impl Local {
             Some(problem) => wrong(problem.into(), URL_EXAMPLE),
             None => Ok(Self { tls, port, path }),
         }
-    }
-}
-
-/// The host and the port of `host:port`, as they are written: the brackets of an IPv6 address stay.
-pub(crate) fn split_port(authority: &str) -> (&str, Option<&str>) {
-    match authority.rfind(':') {
-        Some(colon) if !authority[colon..].contains(']') => {
-            (&authority[..colon], Some(&authority[colon + 1..]))
-        }
-        _ => (authority, None),
     }
 }
 

@@ -19,3 +19,4 @@ pub(crate) use observed::record;
 pub(crate) use plan::{LoadPlan, Surroundings};
 pub(crate) use run::{Connected, LoadError, Loaded, connect, load, start_pods};
 pub(crate) use show::Show;
+pub(crate) use target::split_port;

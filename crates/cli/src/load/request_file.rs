@@ -134,7 +134,8 @@ fn target(url: &str, origin: &str) -> Result<String, UsageError> {
     if url.starts_with('/') {
         return Ok(url.to_owned());
     }
-    if !url.contains("://") {
+    let has_scheme = url.split_once("://").is_some_and(|(scheme, _)| !scheme.contains(['/', '?', ':']));
+    if !has_scheme {
         let remedy = format!("a line is a path such as /x, a URL of {}, or a JSON object", shown(origin));
         return Err(UsageError::new(found(), remedy));
     }

@@ -82,6 +82,7 @@ fn lines_that_cannot_be_read_are_named() {
             "found `GET /b`",
             "a line is a path such as /x, a URL of http://127.0.0.1:8080, or",
         ),
+        ("127.0.0.1:8080/a?next=http://a/", 1, "found `127.0.0.1:8080/a?next=http://a/`", "a line is a path"),
         ("/a#b", 1, "found `/a#b`", "leave out what follows #"),
         ("/a b", 1, "the request target \"/a b\" is empty", "correct this request"),
         ("/a\tx", 1, "found `x`", "write a weight after the tab"),

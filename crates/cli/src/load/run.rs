@@ -3,7 +3,7 @@
 //! Owns: the engine's session. Must not know: how to draw progress, how the tally is used.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -68,7 +68,7 @@ fn find(plan: &LoadPlan, hosts: Option<Arc<LoadHosts>>) -> Result<Connected, Usa
             let loopback = if hosts.is_some() { "the load host's" } else { "this machine's" };
             let addresses = plan.target.addresses(&plan.allowed, loopback, &resolve)?;
             let connect = |address: &SocketAddr| match &hosts {
-                None => TcpStream::connect_timeout(address, plan.connect_timeout).map(drop),
+                None => Address::Tcp(*address).accepts(plan.connect_timeout),
                 Some(hosts) => hosts
                     .reach(&Address::Tcp(*address), plan.connect_timeout)
                     .map_err(io::Error::other)?

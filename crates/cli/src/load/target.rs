@@ -6,7 +6,6 @@ use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use crate::flags::split_port;
 use deadheat_study::choices::UsageError;
 use deadheat_study::file::{path_problem, shown};
 
@@ -155,6 +154,16 @@ fn is_host(host: &str) -> bool {
 impl fmt::Display for Target {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}{}", self.origin(), self.path)
+    }
+}
+
+/// The host and the port of `host:port`, as they are written: the brackets of an IPv6 address stay.
+pub(crate) fn split_port(authority: &str) -> (&str, Option<&str>) {
+    match authority.rfind(':') {
+        Some(colon) if !authority[colon..].contains(']') => {
+            (&authority[..colon], Some(&authority[colon + 1..]))
+        }
+        _ => (authority, None),
     }
 }
 

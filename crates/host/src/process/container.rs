@@ -8,14 +8,13 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use deadheat_record::{CgroupKind, Finding};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::keeper::CGROUP_PREFIX;
 use super::run::lives;
@@ -290,17 +289,26 @@ fn remove(engine: Engine, name: &str) -> bool {
     // Podman would ask it to end first, and wait.
     let at_once: &[&str] = if engine == Engine::Podman { &["--time", "0"] } else { &[] };
     let words = [&["rm", "--force"], at_once, &[name]].concat();
-    let begin = Instant::now();
-    // It fails while something else, such as the engine's own watcher, is about to remove the container. An engine that hangs is not asked again.
-    for attempt in (0..ATTEMPTS).take_while(|_| begin.elapsed() < ANSWER) {
+    is_removed(|| ask(engine, &words), || Ok(ours(engine)?.iter().any(|one| one == name)))
+}
+
+/// Asks an engine to remove a container until it has, or until it does not answer.
+fn is_removed(
+    remove: impl Fn() -> Result<String, AskError>,
+    is_there: impl Fn() -> Result<bool, AskError>,
+) -> bool {
+    // It refuses while something else, such as the engine's own watcher, is about to remove the container.
+    for attempt in 0..ATTEMPTS {
         thread::sleep(PAUSE * attempt);
-        if ask(engine, &words).is_ok() {
-            return true;
-        }
-        match ours(engine) {
-            Ok(names) if names.iter().any(|one| one == name) => {}
+        match remove() {
             Ok(_) => return true,
-            Err(_) => return false,
+            Err(AskError::NoAnswer(_)) => return false,
+            Err(AskError::Refused(_)) => {}
+        }
+        match is_there() {
+            Ok(false) => return true,
+            Err(AskError::NoAnswer(_)) => return false,
+            Ok(true) | Err(AskError::Refused(_)) => {}
         }
     }
     false
@@ -336,19 +344,18 @@ fn ask_with(engine: Engine, arguments: &[&str], env: &[(String, String)]) -> Res
     Err(AskError::Refused(said.lines().next().map_or_else(|| output.status.to_string(), str::to_owned)))
 }
 
-/// Runs a command, and ends it with all that it started if it has not ended after `patience`: some engines wait for ever if their daemon hangs.
+/// Runs a command, and ends it if it has not ended after `patience`: some engines wait for ever if their daemon hangs. It stays in deadheat's group, so
+/// that Ctrl-C ends it, too.
 fn answer_of(mut command: Command, patience: Duration) -> io::Result<Output> {
     // Files and not pipes: what a command starts may hold them for as long as it likes, and no answer is too long for them.
     let file = || Ok::<_, io::Error>(File::from(memfd_create("answer", MemfdFlags::CLOEXEC)?));
     let (mut stdout, mut stderr) = (file()?, file()?);
-    command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).process_group(0);
-    let mut child = command.spawn()?;
+    let mut child = command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).spawn()?;
     let Some(status) = end_within(&mut child, patience)? else {
-        let group = Pid::from_child(&child);
         // An engine that is killed while it removes a container leaves the container's network behind.
-        let _ = kill_process_group(group, Signal::TERM);
+        let _ = kill_process(Pid::from_child(&child), Signal::TERM);
         if end_within(&mut child, GRACE)?.is_none() {
-            let _ = kill_process_group(group, Signal::KILL);
+            child.kill()?;
             child.wait()?;
         }
         let problem = format!("it did not answer within {} s", patience.as_secs());
@@ -465,10 +472,39 @@ mod tests {
         );
         // What it leaves behind may hold its output, and its output may be longer than a pipe takes.
         let begin = Instant::now();
-        let long = answer_of(shell("sleep 60 & yes | head -c 200000"), Duration::from_secs(40)).unwrap();
-        assert_eq!((long.stdout.len(), begin.elapsed().as_secs() < 50), (200_000, true));
+        let long = answer_of(shell("sleep 20 & yes | head -c 200000"), ANSWER).unwrap();
+        assert_eq!((long.stdout.len(), begin.elapsed().as_secs() < 20), (200_000, true));
         let silent = answer_of(shell("exec sleep 4321"), Duration::ZERO).unwrap_err();
         assert!(silent.to_string().contains("did not answer within"), "{silent}");
+    }
+
+    #[test]
+    fn a_container_is_gone_if_its_engine_says_so_and_a_silent_engine_is_not_asked_again() {
+        let error = |word: &str| match word {
+            "silent" => AskError::NoAnswer(io::ErrorKind::TimedOut.into()),
+            _ => AskError::Refused(word.into()),
+        };
+        // What the engine answers to `rm`, and then to the question whether the container is there.
+        for (answers, gone, asked) in [
+            (&[("done", "")][..], true, 1),
+            (&[("silent", "")], false, 1),
+            (&[("busy", "gone")], true, 1),
+            (&[("busy", "silent")], false, 1),
+            (&[("busy", "there"), ("done", "")], true, 2),
+            (&[("busy", "busy"), ("busy", "gone")], true, 2),
+        ] {
+            let count = std::cell::Cell::new(0);
+            let remove = || {
+                let (word, _) = answers[count.replace(count.get() + 1)];
+                if word == "done" { Ok(String::new()) } else { Err(error(word)) }
+            };
+            let is_there = || match answers[count.get() - 1].1 {
+                "there" => Ok(true),
+                "gone" => Ok(false),
+                word => Err(error(word)),
+            };
+            assert_eq!((is_removed(remove, is_there), count.get()), (gone, asked), "{answers:?}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Owns: what every user of io_uring does alike: its errors, and its end. Must not know what the operations do.
+//! Owns: what every user of io_uring does alike: its errors, a flag of what it sends, and its end. Must not know what the operations do.
 
 use io_uring::IoUring;
 use io_uring::types::{CancelBuilder, Timespec};

@@ -37,7 +37,12 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
         let groups = Hierarchy::detect().kind(&RunId::current().next_group());
         let place =
             place(engine, groups, &[]).map_err(|problem| failed("cannot be raced".into(), problem))?;
-        if let Some((problem, remedy)) = lacking(engine, place, &limits, pins) {
+        // Docker only warns if it has no cpuset, and starts the container on all processors.
+        let asked =
+            (engine == Engine::Docker && pins).then(|| ask(engine, &["info", "--format", "{{.CPUSet}}"]));
+        let has_cpuset =
+            asked.transpose().map_err(|error| unanswered(&error))?.is_none_or(|has| has.trim() == "true");
+        if let Some((problem, remedy)) = lacking(place, &limits, has_cpuset) {
             return Err(failed(problem.into(), remedy.into()));
         }
         let words =
@@ -79,22 +84,14 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
 }
 
 /// What cannot be done to containers there, with the remedy.
-fn lacking(
-    engine: Engine,
-    place: Place,
-    limits: &[Limits],
-    pins: bool,
-) -> Option<(&'static str, &'static str)> {
+fn lacking(place: Place, limits: &[Limits], has_cpuset: bool) -> Option<(&'static str, &'static str)> {
     if place == Place::System && limits.iter().any(Limits::need_groups) {
         return Some((
             "cannot be held to the `cpus` or `memory` of a scenario, because Docker has systemd make its control group",
             "give the contender `cpus` and `memory` of its own, use podman, or start dockerd with --exec-opt native.cgroupdriver=cgroupfs",
         ));
     }
-    // Docker only warns, and starts the container on all processors.
-    let lacks_cpuset =
-        || ask(engine, &["info", "--format", "{{.CPUSet}}"]).is_ok_and(|has| has.trim() != "true");
-    (engine == Engine::Docker && pins && lacks_cpuset()).then_some((
+    (!has_cpuset).then_some((
         "cannot be held to processors: Docker has no control groups for that (cpuset) here",
         "use podman, or a machine with the cpuset controller",
     ))
