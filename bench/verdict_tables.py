@@ -124,18 +124,18 @@ def spreads_by_chance(epochs: list[int]) -> tuple[float, float]:
     return spreads[100], spreads[3_900]
 
 
-def beside(there: dict, here: dict) -> dict:
-    """Two races of the same pair in two places: `agree` and `z`, both none if one of the races is invalid or has no interval.
+def beside(there: dict, here: dict) -> tuple[bool, float] | None:
+    """Whether two races of the same pair in two places agree, and how far apart they are. None if one of them is invalid or has no interval.
 
-    `agree`: each ratio is in the other race's interval. That interval is for the truth, and the ratio has an error of its own, so
+    They agree if each ratio is in the other race's interval. That interval is for the truth, and the ratio has an error of its own, so
     races with the same truth often disagree: about one in six if one race's standard error is twice the other's.
-    `z`: the difference of the log ratios, in standard errors of that difference. Chance alone seldom gives more than 2.
+    The distance is the difference of the log ratios, in standard errors of that difference. Chance alone seldom gives more than 2.
     """
     if any(one["low"] is None or one["verdict"] == "invalid" for one in (there, here)):
-        return {"agree": None, "z": None}
+        return None
     agree = there["low"] <= here["ratio"] <= there["high"] and here["low"] <= there["ratio"] <= here["high"]
     error = math.hypot(*(one["sd_log_ratio"] / math.sqrt(one["epochs"]) for one in (there, here)))
-    return {"agree": agree, "z": (math.log(there["ratio"]) - math.log(here["ratio"])) / error}
+    return agree, (math.log(there["ratio"]) - math.log(here["ratio"])) / error
 
 
 def of_places(by_kind: dict[str, list[dict]]) -> str:
@@ -144,8 +144,8 @@ def of_places(by_kind: dict[str, list[dict]]) -> str:
     for line in by_kind.get("hosts-or-one", []):
         ratios = [f"{one['ratio']:.3f} ({one['low']:.3f} to {one['high']:.3f})" if one["low"] is not None else one["verdict"]
                   for one in (line, line["one"])]
-        agree, z = beside(line, line["one"]).values()
-        said = ["-", "-"] if agree is None else ["yes" if agree else "no", f"{z:.2f}"]
+        found = beside(line, line["one"])
+        said = ["yes" if found[0] else "no", f"{found[1]:.2f}"] if found else ["-", "-"]
         rows.append(f"| {line['other']} to {line['server']} | {' | '.join(ratios + said)} |")
     return "\n".join(rows) if len(rows) > 2 else ""
 

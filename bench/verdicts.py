@@ -23,8 +23,8 @@ Kinds, and how many races each gets:
   idle       10   one side makes and collects garbage whenever it is idle, the other only before it is loaded: frozen, that must tell nothing
   hosts-aa         20   as aa, with servers and load on hosts of their own, by ssh
   hosts-planted-5  10   as planted-5, there
-  hosts-or-one     10   two unlike servers, there and on this machine alone: is each ratio in the other race's interval (`agree`), and
-                        how many standard errors is the one from the other (`z`)
+  hosts-or-one     10   two unlike servers, there and on this machine alone: is each ratio in the other race's interval, and how many
+                        standard errors is the one from the other
   container-aa         20   as aa, each server in a container on the host's network
   container-planted-5  10   as planted-5, there
   container-cost       10   a server as a process and in such a container, asked whether they are equivalent within 1 %
@@ -161,7 +161,7 @@ class Campaign:
             options = place_options(kind) if place == "hosts" else ()
             held[place] = told(races.race([one.with_env() for one in (server, other)], self.folder, *options))
         there, here = held["hosts"], held["one"]
-        return {"other": other.name, **verdict_tables.beside(there, here), "one": here, **there}
+        return {"other": other.name, "one": here, **there}
 
     def container_cost(self, _kind: str, _number: int, server: races.Server) -> dict:
         return told(races.race([server.with_env(), self.contained(server)], self.folder, "--margin", "1%"))

@@ -18,6 +18,8 @@ policy= # the policy-rc.d that must go when we end
 PATH=$PATH:$HOME/.cargo/bin:/usr/local/go/bin:/usr/local/sbin:/usr/sbin
 
 main() {
+    trap clean_up EXIT
+    trap 'exit 130' INT TERM
     case "$*" in
     '' | packages) ;;
     *)
@@ -25,8 +27,6 @@ main() {
         exit 2
         ;;
     esac
-    trap clean_up EXIT
-    trap 'exit 130' INT TERM
     install_packages
     check_essentials
     if [ "${1:-}" != packages ]; then

@@ -126,7 +126,7 @@ pub(crate) fn achieved_share<'e>(
 
 /// Number of a contender's requests in the kept rounds that never got a complete answer.
 pub fn unanswered(epoch: &Epoch, contender: usize) -> u64 {
-    let all = epoch.of(contender).map_or(0, |part| part.outcomes.failed() - part.outcomes.wrong());
+    let all = epoch.of(contender).map_or(0, |part| part.outcomes.unanswered());
     // A slice counts wrong answers as failed, too.
     kept(epoch, contender).map(|slice| slice.failed).sum::<u64>().min(all)
 }

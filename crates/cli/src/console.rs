@@ -73,7 +73,7 @@ impl Console {
 
     /// Writes bytes of a command on another machine, which knows this terminal, as they are.
     pub(crate) fn pass(&self, stream: Stream, bytes: &[u8]) {
-        // The command goes on if its output cannot be written, because its record counts.
+        // If its output cannot be written, the command continues: its record counts.
         let _ = match stream {
             Stream::Output if !self.results_to_stderr => {
                 let mut output = io::stdout().lock();

@@ -1,6 +1,7 @@
 //! Load hosts: reaching them, and the load of a race from them.
 //!
-//! Owns: that agents are started on them, and that contenders are loaded at the address at which they reach this machine. Must not know: what is measured.
+//! Owns: that agents are started on machines that ssh reaches, that contenders are loaded at the address at which these reach this machine, and what the network
+//! between them carries. Must not know: how a load is judged.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _, UdpSocket};

@@ -24,7 +24,9 @@ use deadheat_study::plan::record_path;
 use deadheat_study::prepare::PrepareError;
 use jiff::Zoned;
 
-use crate::commands::{Failure, concluded, exists, is_over, keep_for_data, make_ignored, numbered, writable};
+use crate::commands::{
+    Failure, concluded, is_over, keep_for_data, make_ignored, numbered_beside, record_exists, writable,
+};
 use crate::console::{Console, lines_plain};
 use crate::elsewhere::{self, named_once, tell_reached};
 use crate::flags::{
@@ -310,11 +312,11 @@ impl RaceOrder {
             Input::Resume(path) => return Self::of_record(path),
         };
         let record = match &flags.record {
-            Some(path) if path.exists() => return Err(exists(path).into()),
+            Some(path) if path.exists() => return Err(record_exists(path).into()),
             Some(path) => path.clone(),
             None => {
                 let path = record_path(&name, &Zoned::now());
-                let others = numbered(&path, 2);
+                let others = numbered_beside(&path, 2);
                 std::iter::once(path).chain(others).find(|one| !one.exists()).unwrap_or_default()
             }
         };

@@ -31,7 +31,7 @@ enum Groups {
     Systemd,
 }
 
-/// A Docker daemon that has the image of the tests' server. It has a network, mounts and process numbers of its own.
+/// A Docker daemon that has the image of the tests' server. It shares neither network nor mounts nor process numbers with the machine.
 struct Daemon {
     folder: tempfile::TempDir,
     /// Its group of version 2, if it does not see the machine's.

@@ -134,15 +134,14 @@ impl ShellCommand {
         let mut child = self.shell()?.process_group(0).spawn()?;
         let begin = Instant::now();
         let ended = loop {
-            match child.try_wait()? {
-                Some(status) => break Some(status),
-                None if begin.elapsed() >= limit || stopped() => break None,
-                None => std::thread::sleep(GLANCE),
+            match child.try_wait() {
+                Ok(None) if begin.elapsed() < limit && !stopped() => std::thread::sleep(GLANCE),
+                ended => break ended,
             }
         };
         let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
         let _ = child.wait();
-        Ok(ended)
+        ended
     }
 
     fn shell(&self) -> io::Result<Command> {

@@ -595,7 +595,7 @@ mod tests {
         let used_ns = other.used_ns();
         let after = watch.moment(0).all.machine.unwrap();
         let seen_ns = after.ns - before.ns + before.off_ns + after.off_ns;
-        assert!(seen_ns >= used_ns, "{seen_ns} ns of {used_ns} ns are seen");
+        assert!(seen_ns >= used_ns, "the watch saw {seen_ns} of {used_ns} ns");
     }
 
     #[test]

@@ -301,7 +301,7 @@ fn instead(process: &dyn Process) -> String {
 fn what_they_do(processes: &[Pid]) -> String {
     let one = |pid: &Pid| {
         let pid = pid.as_raw_nonzero().get();
-        let stat = tree::stat(Path::new(tree::PROC), pid)?;
+        let (name, stat) = tree::named_stat(Path::new(tree::PROC), pid)?;
         let does = match stat.state {
             'R' => "runs",
             'D' => "waits for the kernel",
@@ -312,7 +312,7 @@ fn what_they_do(processes: &[Pid]) -> String {
         let place = fs::read_to_string(format!("{}/{pid}/wchan", tree::PROC)).ok();
         let place = place.filter(|place| !matches!(place.as_str(), "" | "0"));
         let place = place.map_or_else(String::new, |place| format!(" in {place}"));
-        Some(printable(&format!("{} ({pid}) {does}{place}", stat.name)))
+        Some(printable(&format!("{name} ({pid}) {does}{place}")))
     };
     let all: Vec<String> = processes.iter().take(5).filter_map(one).collect();
     if all.is_empty() { "it has no process".into() } else { all.join(", ") }

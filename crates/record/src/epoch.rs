@@ -41,7 +41,12 @@ impl Outcomes {
 
     /// All requests that did not end as expected.
     pub fn failed(&self) -> u64 {
-        self.wrong() + self.connect + self.read + self.write + self.timeout + self.protocol + self.cut
+        self.wrong() + self.unanswered()
+    }
+
+    /// Requests that got no complete answer.
+    pub fn unanswered(&self) -> u64 {
+        self.connect + self.read + self.write + self.timeout + self.protocol + self.cut
     }
 
     /// Complete answers that differ from the expected ones.

@@ -604,7 +604,7 @@ pub struct Method {
     #[serde(default, skip_serializing_if = "is_default")]
     pub collectors_ns: u64,
     /// When a pass samples where contenders spend CPU time.
-    #[serde(default, skip_serializing_if = "Why::is_never")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub why: Why,
     /// Time within which a contender must answer its first probe, in nanoseconds.
     pub ready_ns: u64,

@@ -1,4 +1,4 @@
-//! Averages of plain values. `Sample` has a mean of its own, which is exact for equal values.
+//! Averages of plain values.
 //!
 //! Must not know what the values are.
 

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::f64::consts::{FRAC_PI_2, PI};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::student::{two_sided_tail, upper_quantile_at};
+use crate::student::{two_sided_tail, upper_quantile};
 
 /// Cells of the grid over |t|. Twice as many change no boundary by over 0.1 %.
 const CELLS: usize = 160;
@@ -101,7 +101,7 @@ impl SequentialT {
                 at += 1;
             }
             // No look asks more than a single test at its level would.
-            let most = upper_quantile_at(spend / 2.0, self.degrees(n));
+            let most = upper_quantile(spend / 2.0, self.degrees(n));
             critical.push(match spend > 0.0 && !critical.is_empty() {
                 true => self.stop_at(&walk, n, spend).min(most),
                 false => most,
@@ -119,7 +119,7 @@ impl SequentialT {
     /// A cell's width after `n` observations. The grid divides atan(|t| / sqrt(degrees)), which has no end where t has none.
     fn width(&self, n: usize) -> f64 {
         let degrees = self.degrees(n);
-        (upper_quantile_at(BEYOND, degrees) / degrees.sqrt()).atan() / CELLS as f64
+        (upper_quantile(BEYOND, degrees) / degrees.sqrt()).atan() / CELLS as f64
     }
 
     /// The distribution of |t| over the cells after `n` observations, without any look before.
@@ -320,9 +320,9 @@ mod tests {
     #[test]
     fn a_single_look_is_plain_student() {
         let one = SequentialT::new(12, 12, 0.0);
-        assert_eq!(one.boundaries(&[12], &[0.05]), [upper_quantile_at(0.025, 11.0)]);
+        assert_eq!(one.boundaries(&[12], &[0.05]), [upper_quantile(0.025, 11.0)]);
         let late = LAW.boundaries(&[20], &[0.05]);
-        assert_eq!(late, [upper_quantile_at(0.025, 19.0)]);
+        assert_eq!(late, [upper_quantile(0.025, 19.0)]);
     }
 
     /// Without a look before, the recursion must give back Student's own distribution.
@@ -331,7 +331,7 @@ mod tests {
         for prior in [0.0, 3.0] {
             let law = SequentialT::new(3, 30, prior);
             let found = law.boundaries(&[3, 30], &[0.0, 0.01])[1];
-            let expected = upper_quantile_at(0.005, 29.0 + prior);
+            let expected = upper_quantile(0.005, 29.0 + prior);
             assert!((found / expected - 1.0).abs() < 0.002, "{found} against {expected}");
         }
     }

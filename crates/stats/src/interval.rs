@@ -3,7 +3,7 @@
 //! Owns fixed-size arithmetic: n values in, an interval out for a critical value that the caller chose. It must not
 //! know looks, spending or verdicts.
 
-use crate::student::upper_quantile_at;
+use crate::student::upper_quantile;
 
 /// The chance with which a race should detect a difference of the size that it calls detectable.
 pub const POWER: f64 = 0.9;
@@ -64,7 +64,7 @@ impl Sample {
     /// The ordinary t interval at level `alpha` (two-sided), for a sample size that was fixed in advance. `None` for a
     /// single value.
     pub fn t_interval(&self, alpha: f64) -> Option<LogInterval> {
-        self.interval(upper_quantile_at(alpha / 2.0, self.degrees))
+        self.interval(upper_quantile(alpha / 2.0, self.degrees))
     }
 }
 
@@ -151,7 +151,7 @@ pub fn epochs_needed(sd: f64, alpha: f64, margin_ln: f64) -> Option<usize> {
 
 /// z_{1-alpha/2} + z_{0.9}: the limit of [`detectable_ln`]'s quantiles for many epochs.
 fn normal_quantiles(alpha: f64) -> f64 {
-    upper_quantile_at(alpha / 2.0, MANY_DEGREES) + upper_quantile_at(1.0 - POWER, MANY_DEGREES)
+    upper_quantile(alpha / 2.0, MANY_DEGREES) + upper_quantile(1.0 - POWER, MANY_DEGREES)
 }
 
 fn detectable_ln(sd: f64, n: usize, alpha: f64, known: f64) -> Option<f64> {
@@ -159,7 +159,7 @@ fn detectable_ln(sd: f64, n: usize, alpha: f64, known: f64) -> Option<f64> {
     if !(sd >= 0.0 && sd.is_finite()) {
         return None;
     }
-    let quantiles = upper_quantile_at(alpha / 2.0, degrees) + upper_quantile_at(1.0 - POWER, degrees);
+    let quantiles = upper_quantile(alpha / 2.0, degrees) + upper_quantile(1.0 - POWER, degrees);
     Some(if sd == 0.0 { 0.0 } else { quantiles * sd / (n as f64).sqrt() })
 }
 

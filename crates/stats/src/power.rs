@@ -76,13 +76,13 @@ fn over_spreads(n: usize, value: impl Fn(f64) -> f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::student::upper_quantile_at;
+    use crate::student::upper_quantile;
 
     #[test]
     fn agrees_with_published_power() {
         // Expected values from R's `power.t.test`: one sample, two-sided at 5 %.
         for (n, effect, expected) in [(10, 1.0, 0.8031), (20, 0.5, 0.5645), (34, 0.5, 0.8078)] {
-            let found = chance_beyond(upper_quantile_at(0.025, n as f64 - 1.0), n, effect);
+            let found = chance_beyond(upper_quantile(0.025, n as f64 - 1.0), n, effect);
             assert!((found - expected).abs() < 5e-4, "{n} observations, {effect}: {found}");
         }
     }
@@ -91,7 +91,7 @@ mod tests {
     fn without_an_effect_it_is_the_tail_of_student() {
         for n in [4, 12, 30, 1_000, 1_000_000] {
             for tail in [0.3, 0.0125, 0.001] {
-                let found = chance_beyond(upper_quantile_at(tail, n as f64 - 1.0), n, 0.0);
+                let found = chance_beyond(upper_quantile(tail, n as f64 - 1.0), n, 0.0);
                 assert!((found / tail - 1.0).abs() < 1e-6, "{n} observations, {tail}: {found}");
             }
         }

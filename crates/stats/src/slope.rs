@@ -4,7 +4,7 @@
 //! rate rises or what follows from it.
 
 use crate::interval::LogInterval;
-use crate::student::upper_quantile_at;
+use crate::student::upper_quantile;
 
 /// A rate that rises by more than this fraction across an epoch is not steady.
 pub const STEADY: f64 = 0.01;
@@ -31,7 +31,7 @@ pub struct Slope {
 impl Slope {
     /// Two-sided t interval of the slope per round at level `alpha`.
     pub fn interval(&self, alpha: f64) -> LogInterval {
-        let critical = upper_quantile_at(alpha / 2.0, self.degrees as f64);
+        let critical = upper_quantile(alpha / 2.0, self.degrees as f64);
         LogInterval::around(self.per_round, critical, self.standard_error)
     }
 }

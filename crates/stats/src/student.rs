@@ -20,7 +20,7 @@ const MOST_KNOWN: usize = 4096;
 /// `tail` in (0, 0.5] and `degrees` of at least 1, which need not be whole, as in Welch's test. A `tail` of 0 or less, or
 /// `degrees` under 1, gives infinity (a bound that nothing passes), a `tail` over 0.5 gives 0. The argument is the tail
 /// and not its complement, because 1 - 0.00001 has lost digits that the tail still has.
-pub fn upper_quantile_at(tail: f64, degrees: f64) -> f64 {
+pub fn upper_quantile(tail: f64, degrees: f64) -> f64 {
     if tail <= 0.0 || tail.is_nan() || degrees.is_nan() || degrees < 1.0 {
         return f64::INFINITY;
     }
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn agrees_with_printed_tables() {
         for (tail, degrees, expected) in PRINTED {
-            let found = upper_quantile_at(tail, degrees);
+            let found = upper_quantile(tail, degrees);
             assert!(
                 (found - expected).abs() <= 0.0006,
                 "tail {tail}, {degrees} degrees: {found} is not {expected}"
@@ -100,9 +100,9 @@ mod tests {
     fn closed_forms_for_one_and_two_degrees() {
         for tail in [0.4, 0.1, 0.01, 1e-4, 1e-7] {
             let cauchy = 1.0 / (std::f64::consts::PI * tail).tan();
-            assert!((upper_quantile_at(tail, 1.0) / cauchy - 1.0).abs() < 1e-9);
+            assert!((upper_quantile(tail, 1.0) / cauchy - 1.0).abs() < 1e-9);
             let two: f64 = (1.0 - 2.0 * tail) / (2.0 * tail * (1.0 - tail)).sqrt();
-            assert!((upper_quantile_at(tail, 2.0) / two - 1.0).abs() < 1e-9);
+            assert!((upper_quantile(tail, 2.0) / two - 1.0).abs() < 1e-9);
         }
     }
 
@@ -111,7 +111,7 @@ mod tests {
         for degrees in [1.0, 2.0, 5.0, 29.0, 1e3, 1e6] {
             for tail in [0.3, 0.0125, 1e-6] {
                 let student = StudentsT::new(0.0, 1.0, degrees).unwrap();
-                let back = student.cdf(-upper_quantile_at(tail, degrees));
+                let back = student.cdf(-upper_quantile(tail, degrees));
                 assert!((back / tail - 1.0).abs() < 1e-8, "{degrees} degrees, {tail}: {back}");
             }
         }
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn limits_are_sane() {
-        assert_eq!(upper_quantile_at(0.0, 5.0), f64::INFINITY);
-        assert_eq!(upper_quantile_at(0.5, 5.0), 0.0);
-        assert_eq!(upper_quantile_at(0.1, 0.0), f64::INFINITY);
+        assert_eq!(upper_quantile(0.0, 5.0), f64::INFINITY);
+        assert_eq!(upper_quantile(0.5, 5.0), 0.0);
+        assert_eq!(upper_quantile(0.1, 0.0), f64::INFINITY);
     }
 }

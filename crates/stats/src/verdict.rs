@@ -61,7 +61,7 @@ pub struct Ruling {
 ///
 /// Faster or slower if the two differ; otherwise equivalent if the interval lies inside the margin; otherwise inconclusive. The caller
 /// decides whether they differ: by a test over several pairs, or at an earlier look.
-pub fn rule_on(differs: bool, interval: &LogInterval, margin_ln: f64, direction: Direction) -> Ruling {
+pub fn rule(differs: bool, interval: &LogInterval, margin_ln: f64, direction: Direction) -> Ruling {
     let within = interval.is_within(margin_ln);
     let verdict = match (differs, within) {
         (true, _) => direction.of_difference(interval.low + interval.high),
@@ -94,7 +94,7 @@ mod tests {
                 (LogInterval { low, high }, MoreIsBetter),
                 (LogInterval { low: -high, high: -low }, LessIsBetter),
             ] {
-                let ruling = rule_on(interval.excludes_zero(), &interval, 0.03, direction);
+                let ruling = rule(interval.excludes_zero(), &interval, 0.03, direction);
                 assert_eq!(ruling, Ruling { verdict, negligible }, "{interval:?}");
             }
         }

@@ -9,7 +9,7 @@
 
 use crate::interval::{LogInterval, POWER, Sample};
 use crate::ratio::trimmed_mean;
-use crate::student::{two_sided_tail, upper_quantile_at};
+use crate::student::{two_sided_tail, upper_quantile};
 
 /// One epoch's level of a metric: the mean of the natural logs of its values, without the fifth at either end,
 /// as [`crate::epoch_log_ratio`] does with ratios.
@@ -68,7 +68,7 @@ impl Welch {
 
     /// The two-sided interval of the difference at level `alpha`, for sample sizes that did not depend on the difference.
     pub fn interval(&self, alpha: f64) -> LogInterval {
-        let critical = upper_quantile_at(alpha / 2.0, self.degrees);
+        let critical = upper_quantile(alpha / 2.0, self.degrees);
         LogInterval::around(self.difference, critical, self.standard_error).widened(self.resolution)
     }
 
@@ -83,7 +83,7 @@ impl Welch {
 
     /// The smallest ratio (over 1) that such samples detect with a chance of 90 %; `None` if beyond a float.
     pub fn detectable_ratio(&self, alpha: f64) -> Option<f64> {
-        let quantile = |tail: f64| upper_quantile_at(tail, self.degrees);
+        let quantile = |tail: f64| upper_quantile(tail, self.degrees);
         let ln = (quantile(alpha / 2.0) + quantile(1.0 - POWER)) * self.standard_error;
         let ratio = (self.resolution + if self.standard_error == 0.0 { 0.0 } else { ln }).exp();
         ratio.is_finite().then_some(ratio)

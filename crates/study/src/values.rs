@@ -151,7 +151,7 @@ impl Header {
         let wrong = || "write a header as 'name: value'".to_owned();
         let (name, value) = text.split_once(':').ok_or_else(wrong)?;
         let (name, value) = (name.trim().to_owned(), value.trim().to_owned());
-        let fits = file::is_token(name.as_bytes()) && !value.chars().any(char::is_control);
+        let fits = deadheat_load::is_token(name.as_bytes()) && !value.chars().any(char::is_control);
         if fits { Ok(Self { name, value }) } else { Err(wrong()) }
     }
 }

@@ -4,7 +4,7 @@
 
 use deadheat_record::{Finding, HistogramError, Metric, Record, Severity, VerdictWord};
 use deadheat_stats::holm::Holm;
-use deadheat_stats::verdict::rule_on;
+use deadheat_stats::verdict::rule;
 use deadheat_stats::{ENDED_BY_ITSELF, Sample, Verdict, Welch};
 
 use super::document::{
@@ -329,7 +329,7 @@ fn change(
     let (then, now) = (&both.old.plan.contenders[one.old], &both.new.plan.contenders[one.new]);
     let direction = direction(metric.more_is_better());
     let interval = judged.welch.map(|welch| welch.interval(judged.alpha));
-    let ruling = interval.map(|interval| rule_on(judged.differs, &interval, judged.margin_ln, direction));
+    let ruling = interval.map(|interval| rule(judged.differs, &interval, judged.margin_ln, direction));
     let mean = |values: &[f64]| Sample::of(values).map(|sample| sample.mean);
     let finite = |value: f64| Some(value).filter(|value| value.is_finite());
     let ratio = mean(&new.compared).zip(mean(&old.compared)).and_then(|(new, old)| finite((new - old).exp()));

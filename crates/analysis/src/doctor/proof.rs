@@ -7,6 +7,7 @@ use deadheat_stats::average::median;
 use deadheat_stats::spread::chance_of_at_least;
 
 use crate::gates::table::{self, By};
+use crate::judge;
 use crate::number::percent;
 
 /// The method promises at most this share of false claims.
@@ -36,8 +37,7 @@ pub(super) fn count(proof: &mut Proof) {
         row.equivalent = said(VerdictWord::Equivalent);
         row.inconclusive = said(VerdictWord::Inconclusive);
         row.invalid = said(VerdictWord::Invalid);
-        let decided =
-            |race: &&&ProofRace| race.verdict.tells_apart() || race.verdict == VerdictWord::Equivalent;
+        let decided = |race: &&&ProofRace| judge::verdict(race.verdict).is_decided();
         row.median_verdict_s = median(races.iter().filter(decided).map(|race| race.took_s));
         row.true_ratio = median(races.iter().filter_map(|race| race.cpu_ratio));
     }

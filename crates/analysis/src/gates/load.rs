@@ -4,7 +4,7 @@
 
 use deadheat_record::{BEYOND, Finding, LoadHost, LoadRecord, LoadShape, LoadTimes, Severity, beyond};
 
-use super::reading::{Reading, unanswered};
+use super::reading::{Reading, unanswered_by_kind};
 use super::table::{self, By};
 use crate::number::{percent, three_digits, time_ns, whole};
 
@@ -119,7 +119,7 @@ fn gave_up(record: &LoadRecord) -> Option<Reading> {
 }
 
 fn errors(record: &LoadRecord) -> Option<Reading> {
-    let (failed, kinds) = unanswered(&record.outcomes);
+    let (failed, kinds) = unanswered_by_kind(&record.outcomes);
     Some(table::ERRORS.read(
         By::Load,
         failed as f64 / record.requests.max(1) as f64,

@@ -7,7 +7,7 @@ use crate::number::{percent, whole};
 use crate::report::GateReading;
 
 /// The number of requests without a complete answer, and their number by kind: `connect 3, read 1`.
-pub(super) fn unanswered(outcomes: &Outcomes) -> (u64, String) {
+pub(super) fn unanswered_by_kind(outcomes: &Outcomes) -> (u64, String) {
     let kinds = [
         ("connect", outcomes.connect),
         ("read", outcomes.read),
@@ -17,7 +17,7 @@ pub(super) fn unanswered(outcomes: &Outcomes) -> (u64, String) {
         ("cut", outcomes.cut),
     ];
     let seen = kinds.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{kind} {}", whole(*n)));
-    (kinds.iter().map(|(_, n)| n).sum(), seen.collect::<Vec<_>>().join(", "))
+    (outcomes.unanswered(), seen.collect::<Vec<_>>().join(", "))
 }
 
 /// A value that a gate read, even if it is within its limits.

@@ -255,7 +255,7 @@ pub static MISMATCH: Gate = Gate {
 pub static ERRORS: Gate = Gate {
     race: Some(GateText {
         warns: "any request got no answer",
-        invalid: "over {invalid}; for a percentile: so many requests of an epoch got no answer that it falls among them (p99: over 1 %)",
+        invalid: "over {invalid} of all; for p99: over 1 % of one epoch's requests (other percentiles alike)",
         remedies: &[
             "look into the contender's log; lower the number of connections or the rate until all are answered",
         ],

@@ -494,7 +494,7 @@ fn attempted(
 
 /// Moves the record of an earlier attempt aside, for a new race with this error rate.
 fn move_aside(path: &Path, why: &str, alpha: f64, console: &Console) -> Result<(), Failure> {
-    let aside = numbered(path, 1).find(|one| !one.exists()).unwrap_or_default();
+    let aside = numbered_beside(path, 1).find(|one| !one.exists()).unwrap_or_default();
     std::fs::rename(path, &aside).map_err(|source| Failure::File {
         path: aside.clone(),
         option: "--continue",
@@ -559,14 +559,14 @@ fn programs(one: &Contender) -> [(String, String); 2] {
 }
 
 /// Names beside this one, from that number on: `race-2.jsonl`, `race-3.jsonl`.
-pub(crate) fn numbered(path: &Path, from: usize) -> impl Iterator<Item = PathBuf> + use<> {
+pub(crate) fn numbered_beside(path: &Path, from: usize) -> impl Iterator<Item = PathBuf> + use<> {
     let end = path.extension().and_then(|end| end.to_str()).unwrap_or("jsonl").to_owned();
     let stem = path.with_extension("");
     (from..).map(move |number| PathBuf::from(format!("{}-{number}.{end}", stem.display())))
 }
 
 /// The refusal to overwrite the file of `--record`.
-pub(crate) fn exists(record: &Path) -> UsageError {
+pub(crate) fn record_exists(record: &Path) -> UsageError {
     UsageError::new(
         format!("--record {}: the file already exists", record.display()),
         "choose a new file, or continue that record with --resume",
@@ -606,13 +606,13 @@ fn create(path: PathBuf, chosen: bool) -> Result<Journal, Failure> {
     if let Some(folder) = path.parent().filter(|_| !chosen) {
         make_ignored(folder);
     }
-    let mut others = numbered(&path, 2);
+    let mut others = numbered_beside(&path, 2);
     let mut here = path;
     loop {
         match Journal::create(&here) {
             Ok(journal) => return Ok(journal),
             Err(error) if error.already_exists() => {
-                here = others.next().filter(|_| !chosen).ok_or_else(|| exists(&here))?;
+                here = others.next().filter(|_| !chosen).ok_or_else(|| record_exists(&here))?;
             }
             Err(error) => return Err(error.into()),
         }

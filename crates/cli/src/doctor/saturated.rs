@@ -16,7 +16,7 @@ use deadheat_runner::ceiling::{LARGE_BODY, link_session};
 use deadheat_stats::Sample;
 
 use crate::elsewhere::Elsewhere;
-use crate::load::ceiling::{MEASURED, WARMUP};
+use crate::load::{MEASURED, WARMUP};
 
 /// The number of connections, the same as in a race. Each waits for its answer.
 const CONNECTIONS: usize = 64;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use deadheat_study::choices::{Choices, LoadChoices, UsageError};
 use deadheat_study::draft::DraftRequest;
-use deadheat_study::file::{self as study, shown};
+use deadheat_study::file::shown;
 use deadheat_study::values::{self, Header};
 
 use super::input::{Local, LocalPort};
@@ -80,7 +80,7 @@ impl InitFlags {
             return Err(UsageError::new("the command is empty", example));
         }
         let method = self.method.clone().unwrap_or_else(|| "GET".into());
-        if !study::is_token(method.as_bytes()) {
+        if !deadheat_load::is_token(method.as_bytes()) {
             let problem = format!("`{}` is not an HTTP method", shown(&method));
             return Err(UsageError::new(problem, "for example: --method POST"));
         }

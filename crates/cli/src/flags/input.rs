@@ -141,7 +141,7 @@ impl RaceFlags {
             return Err(UsageError::new(problem, "leave --scenario out; -c and -r say how to load"));
         }
         let method = self.ad_hoc.method.clone().unwrap_or_else(|| "GET".into());
-        if !study::is_token(method.as_bytes()) {
+        if !deadheat_load::is_token(method.as_bytes()) {
             let problem = format!("`{}` is not an HTTP method", shown(&method));
             return Err(UsageError::new(problem, "for example: --method POST"));
         }

@@ -3,7 +3,7 @@
 //! Owns: the target, the requests, the checks of answers, the load itself and its progress. Must not know: studies, contenders, how to show a
 //! record.
 
-pub(crate) mod ceiling;
+mod ceiling;
 mod checks;
 mod observed;
 mod plan;
@@ -13,7 +13,7 @@ mod show;
 mod target;
 mod wire;
 
-pub(crate) use ceiling::ceiling;
+pub(crate) use ceiling::{MEASURED, WARMUP, ceiling};
 pub(crate) use checks::checks;
 pub(crate) use observed::record;
 pub(crate) use plan::{LoadPlan, Surroundings};

@@ -12,7 +12,7 @@ use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::target::Target;
 use deadheat_study::choices::UsageError;
-use deadheat_study::file::shown;
+use deadheat_study::file::{shown, tamed};
 
 /// One request of a file. `None` means that the command line decides.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,11 +79,6 @@ pub(crate) fn parse(file: &str, bytes: &[u8], origin: &str) -> Result<Vec<Reques
     Ok(requests)
 }
 
-/// The whole text, with control characters replaced.
-fn tame(text: &str) -> String {
-    text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
-}
-
 fn request(text: &str, line: usize, origin: &str) -> Result<RequestSpec, UsageError> {
     let request = match text.trim_start().as_bytes() {
         [b'{', ..] => of_json(text.trim(), line, origin),
@@ -98,7 +93,7 @@ fn request(text: &str, line: usize, origin: &str) -> Result<RequestSpec, UsageEr
     match request_bytes(method, &request.target, "host", &request.headers, body) {
         Ok(_) => Ok(request),
         Err(error) => Err(UsageError::new(
-            tame(&error.to_string()),
+            tamed(&error.to_string()),
             "correct this request: deadheat sends it as it is written",
         )),
     }
@@ -167,7 +162,7 @@ fn of_json(text: &str, line: usize, origin: &str) -> Result<RequestSpec, UsageEr
         let message = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
         let message = message.strip_suffix(&place).unwrap_or(&message);
-        UsageError::new(format!("column {}: {}", error.column(), tame(message)), JSON_REMEDY)
+        UsageError::new(format!("column {}: {}", error.column(), tamed(message)), JSON_REMEDY)
     })?;
     let body = match (written.body, written.body_base64) {
         (Some(_), Some(_)) => {

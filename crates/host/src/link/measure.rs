@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use deadheat_load::nanos;
 use deadheat_record::{Link, LinkReading};
 
 use super::WIRE;
@@ -88,7 +89,7 @@ pub(super) fn round_trips(load: &Namespace, servers: &Namespace) -> io::Result<R
         let sent = Instant::now();
         stream.write_all(&[1])?;
         stream.read_exact(&mut [0])?;
-        trips.push(u64::try_from(sent.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        trips.push(nanos(sent.elapsed()));
     }
     drop(stream);
     // It ends when the connection is closed.

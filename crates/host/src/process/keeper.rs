@@ -182,7 +182,7 @@ pub(super) struct Told {
     pub(super) apart: bool,
 }
 
-/// What the engine of a command is told. Nothing if the command runs no container, or has no group.
+/// What the keeper tells a container engine about control groups. Nothing if the command runs no container, or has no group.
 pub(super) fn told(
     order: &KeeperOrder,
     hierarchy: &Hierarchy,
@@ -422,9 +422,9 @@ fn end_tree(group: Option<&Cgroup>, order: &KeeperOrder) -> Ended {
 
 /// The processes of a container, without those of its engine.
 enum Container {
-    /// They have a group of their own.
+    /// All processes in this group.
     Group(Cgroup),
-    /// They descend from this process.
+    /// All that descend from this process.
     Watched(Pid),
 }
 

@@ -33,10 +33,8 @@ fn parents(proc: &Path) -> BTreeMap<i32, i32> {
 }
 
 /// What `/proc/PID/stat` says of a process.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Stat {
-    /// Its name, which it may change.
-    pub(crate) name: String,
     pub(crate) state: char,
     parent: i32,
     /// When it started, in clock ticks since boot: distinguishes it from a later process with the same number.
@@ -65,21 +63,35 @@ impl Ticks {
 
 /// Reads the `stat` of a process; none if it is gone. `proc` is `/proc`.
 pub(crate) fn stat(proc: &Path, pid: i32) -> Option<Stat> {
-    let text = fs::read(proc.join(format!("{pid}/stat"))).ok()?;
-    let text = String::from_utf8_lossy(&text);
+    parsed(&text_of_stat(proc, pid)?).map(|(_, stat)| stat)
+}
+
+/// As [`stat`], with the name of the process, which it may change.
+pub(crate) fn named_stat(proc: &Path, pid: i32) -> Option<(String, Stat)> {
+    parsed(&text_of_stat(proc, pid)?).map(|(name, stat)| (String::from_utf8_lossy(name).into_owned(), stat))
+}
+
+fn text_of_stat(proc: &Path, pid: i32) -> Option<Vec<u8>> {
+    fs::read(proc.join(format!("{pid}/stat"))).ok()
+}
+
+/// Name and figures.
+fn parsed(text: &[u8]) -> Option<(&[u8], Stat)> {
     // The name in parentheses may contain anything; the fields begin after the last parenthesis.
-    let (front, rest) = text.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().take(20).collect();
+    let end = text.iter().rposition(|byte| *byte == b')')?;
+    let begin = text.iter().position(|byte| *byte == b'(')?;
+    let fields: Vec<&str> =
+        str::from_utf8(&text[end + 1..]).ok()?.split_ascii_whitespace().take(20).collect();
     let ticks = |field: usize| fields.get(field)?.parse::<u64>().ok();
-    Some(Stat {
-        name: front.split_once('(')?.1.to_owned(),
+    let stat = Stat {
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
         started: ticks(19)?,
         own: Ticks { user: ticks(11)?, system: ticks(12)? },
         children: Ticks { user: ticks(13)?, system: ticks(14)? },
         faults: ticks(7)? + ticks(8)? + ticks(9)? + ticks(10)?,
-    })
+    };
+    Some((text.get(begin + 1..end)?, stat))
 }
 
 /// All living descendants of `ancestor`, without `ancestor` itself and without zombies.

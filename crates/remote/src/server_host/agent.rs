@@ -24,6 +24,7 @@ use super::message::{Entry, RunOrder, ServerOrder, ServerReply, Stream, Terminal
 use super::relay::Relays;
 use super::under_agent::UNDER_AGENT;
 use super::work_folder::{FILES, RECORD, WorkFolder};
+use super::{PIECE, pieces};
 use crate::agent::{AgentEnd, greeting, obey};
 use crate::channel::lock;
 use crate::frame::encode;
@@ -41,8 +42,6 @@ const ORDERLY: Duration = Duration::from_secs(3);
 const FORCED: Duration = Duration::from_secs(2);
 /// A process that the command left behind may hold its outputs open. They are read for at most this long after the command's end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// The largest piece of output, record or log in one message, in bytes.
-const PIECE: usize = 64 * 1024;
 /// How much of the end of a log file is sent back, in bytes, and of how many files.
 const KEPT_LOG: u64 = 256 * 1024;
 const MOST_LOGS: usize = 500;
@@ -289,19 +288,6 @@ fn read_output(from: File, stream: Stream, writer: &Writer, open: &Arc<AtomicUsi
         counted.fetch_sub(1, Ordering::SeqCst);
     };
     std::thread::Builder::new().name("output".into()).spawn(body).map(drop)
-}
-
-/// Hands each piece of what a program writes to `pass`, until nothing comes any more.
-pub(super) fn pieces(mut from: impl Read, mut pass: impl FnMut(Vec<u8>)) {
-    let mut piece = vec![0; PIECE];
-    loop {
-        match from.read(&mut piece) {
-            Ok(count @ 1..) => pass(piece[..count].to_vec()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // A terminal whose other end is closed gives an error.
-            Ok(0) | Err(_) => return,
-        }
-    }
 }
 
 /// Follows a command to its end.

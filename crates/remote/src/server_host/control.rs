@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 
-use super::agent::pieces;
 use super::message::{Entry, RunOrder, ServerOrder, ServerReply, SshInput, SshOutput, Stream};
+use super::pieces;
 use crate::channel::{Patience, Start, lock, seconds};
 use crate::error::RemoteError;
 use crate::frame::encode;

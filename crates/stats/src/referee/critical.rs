@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use super::StoppingRules;
 use crate::boundary::{SequentialT, quadratic_spend, spent_by};
 use crate::moderated;
-use crate::student::upper_quantile_at;
+use crate::student::upper_quantile;
 
 /// Critical values of |t| at planned looks, at an unplanned last look, and between looks.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Critical {
     /// The value between looks: the t quantile at the alpha that would be spent by `n` epochs. No verdict may depend on it.
     pub(super) fn provisional(&self, n: usize, sharing: usize) -> f64 {
         let alpha = self.alpha / sharing as f64 * spent_by(n, self.max_epochs);
-        upper_quantile_at(alpha / 2.0, moderated::known(n, self.degrees) + n as f64 - 1.0)
+        upper_quantile(alpha / 2.0, moderated::known(n, self.degrees) + n as f64 - 1.0)
     }
 
     /// The values at these looks. The last look spends all that is left.
@@ -88,10 +88,10 @@ mod tests {
         for (look, n) in [6, 10, 15, 20, 25].into_iter().enumerate() {
             let last = critical.last(n, 1);
             assert!(last < critical.planned(look, 1), "{n}");
-            assert!(last > upper_quantile_at(0.0125, n as f64 - 1.0) - 1e-9, "{n}");
+            assert!(last > upper_quantile(0.0125, n as f64 - 1.0) - 1e-9, "{n}");
         }
-        assert_eq!(critical.last(4, 1), upper_quantile_at(0.0125, 3.0));
-        assert_eq!(critical.last(4, 3), upper_quantile_at(0.0125 / 3.0, 3.0));
+        assert_eq!(critical.last(4, 1), upper_quantile(0.0125, 3.0));
+        assert_eq!(critical.last(4, 3), upper_quantile(0.0125 / 3.0, 3.0));
     }
 
     /// Holm's step-down depends on this.

@@ -11,7 +11,7 @@ use crate::holm::Holm;
 use crate::interval::{Sample, detectable_ratio, epochs_needed};
 use crate::moderated::{self, Shared};
 use crate::serial::Serial;
-use crate::verdict::{Verdict, rule_on};
+use crate::verdict::{Verdict, rule};
 
 /// Estimates closer than this on the log scale differ because of rounding and not because of slow slices.
 const ROUNDING: f64 = 1e-9;
@@ -140,7 +140,7 @@ impl<'a> Replay<'a> {
         let Some(interval) = sample.interval(critical) else { return };
         let interval = interval.widened(self.resolution[pair]);
         let differs = self.holm.rejected(pair);
-        let ruling = rule_on(differs, &interval, self.rules.margin_ln(), self.family[pair].direction);
+        let ruling = rule(differs, &interval, self.rules.margin_ln(), self.family[pair].direction);
         let standing = &mut self.standings[pair];
         standing.negligible = ruling.negligible;
         let is_news = match standing.verdict {

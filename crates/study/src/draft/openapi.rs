@@ -6,7 +6,8 @@ use deadheat_record::{is_unreserved, percent_encoded};
 use serde_json::Value;
 
 use super::{DraftRequest, Found, LeftOut};
-use crate::file::{is_token, path_problem};
+use crate::file::path_problem;
+use deadheat_load::is_token;
 
 /// The most requests that are taken from a description.
 const MOST_REQUESTS: usize = 30;

@@ -29,8 +29,6 @@ mod words;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use deadheat_load::is_token;
-
 pub use complaint::{Complaint, StudyError};
 pub use contract::CONNECTIONS;
 pub use keys::{KEY_TABLES, KeyTable};
@@ -42,8 +40,7 @@ pub use objective::objective;
 pub(crate) use parts::default_name;
 pub use replay::MOST_PER_S;
 pub use values::path_problem;
-pub(crate) use words::tamed;
-pub use words::{nearest, one_of, shown};
+pub use words::{nearest, one_of, shown, tamed};
 
 use fields::{Fields, StudyReader};
 

@@ -19,7 +19,7 @@ fn escaped(character: char) -> String {
 }
 
 /// The whole `text`, with control characters replaced.
-pub(crate) fn tamed(text: &str) -> String {
+pub fn tamed(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
 }
 

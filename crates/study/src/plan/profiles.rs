@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use deadheat_load::nanos;
 use deadheat_record::{BEYOND, Experiment, Metric, Slices};
 
 use crate::choices::ProfileWord;
@@ -92,10 +93,7 @@ impl Profile {
     ) -> Slices {
         if shape.objective().is_some() {
             let least = slice.unwrap_or(SLICE_TAIL);
-            return Slices {
-                slice_ns: u64::try_from(least.as_nanos()).unwrap_or(u64::MAX),
-                rounds: STAIRCASE,
-            };
+            return Slices { slice_ns: nanos(least), rounds: STAIRCASE };
         }
         // A percentile that is out of reach must not shorten what another one needs.
         let quantiles = metrics.iter().filter_map(|metric| metric.quantile());
@@ -103,7 +101,7 @@ impl Profile {
         let long = tail.is_some() || shape.rate_per_s().is_some();
         let slice = slice.unwrap_or(if long { SLICE_TAIL } else { SLICE });
         let measured = measured.or(tail).unwrap_or(self.measured);
-        let slice_ns = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
+        let slice_ns = nanos(slice);
         Slices { slice_ns, rounds: rounds(measured, slice) }
     }
 

@@ -49,18 +49,16 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
             shlex::split(rest).unwrap_or_else(|| rest.split_whitespace().map(str::to_owned).collect());
         let at = image_at(&words).map_err(|problem| failed("cannot be raced".into(), problem))?;
         let named = at.map(|at| words[at].as_str());
-        let about = match named
-            .map(|image| ask(engine, &["image", "inspect", "--format", "{{.Id}} {{.Size}}", image]))
-        {
-            Some(Err(error @ AskError::NoAnswer(_))) => return Err(unanswered(&error)),
-            Some(Ok(about)) => about,
-            _ => String::new(),
-        };
-        let known = |image: &str| {
+        let about =
+            named.map(|image| ask(engine, &["image", "inspect", "--format", "{{.Id}} {{.Size}}", image]));
+        if let Some(Err(error @ AskError::NoAnswer(_))) = &about {
+            return Err(unanswered(error));
+        }
+        let known = about.and_then(Result::ok).and_then(|about| {
             let (id, bytes) = about.trim().split_once(' ')?;
-            Some((image.to_owned(), id.to_owned(), bytes.parse::<u64>().ok()?))
-        };
-        let Some((image, id, bytes)) = named.and_then(known) else {
+            Some((id.to_owned(), bytes.parse::<u64>().ok()?))
+        });
+        let (Some(image), Some((id, bytes))) = (named.map(str::to_owned), known) else {
             let image = named.unwrap_or("IMAGE");
             return Err(failed(
                 format!("takes {image} for its image, which is not here"),

@@ -9,7 +9,7 @@ use deadheat_stats::{FEWEST_SLOPES, PairJudgement, TwoGroups, Verdict, Welch};
 
 use super::scene::Scene;
 use super::{generator, link};
-use crate::gates::reading::{Reading, unanswered};
+use crate::gates::reading::{Reading, unanswered_by_kind};
 use crate::gates::table::{self, By};
 use crate::judge::climb;
 use crate::number::{furthest, percent, whole};
@@ -162,7 +162,7 @@ fn mismatch(result: &ContenderResult) -> Option<Reading> {
 fn errors(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
     let total = result.outcomes.total();
     // A race cuts requests off at the end of each slice, which is no failure.
-    let (failed, kinds) = unanswered(&Outcomes { cut: 0, ..result.outcomes });
+    let (failed, kinds) = unanswered_by_kind(&Outcomes { cut: 0, ..result.outcomes });
     let kinds = if failed == 0 { String::new() } else { format!(" ({kinds})") };
     let tail = unanswered_tail(scene, scene.record.plan.index_of(&result.contender)?);
     let more = tail.as_ref().map_or("", |(_, more)| more.as_str());
