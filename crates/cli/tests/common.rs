@@ -123,7 +123,7 @@ pub(crate) fn assert_container_measured(document: &Value, source: &str) {
     }
     let findings = document["scenarios"][0]["findings"].as_array().unwrap();
     let by_signal = findings.iter().filter(|one| one["code"] == "frozen-by-signal").count();
-    assert_eq!(by_signal, usize::from(source == "schedstat"), "{}", document["scenarios"][0]["findings"]);
+    assert_eq!(by_signal, usize::from(source == "clock"), "{}", document["scenarios"][0]["findings"]);
 }
 
 /// Copies a program to `server` in this folder, and the libraries that it loads to where it looks for them: all that an image needs.

@@ -329,7 +329,7 @@ fn without_root_a_container_is_told_from_its_engine_and_removed() {
     let race = user.deadheat(&kit, &["race", ".", "--record", "a.jsonl"]).args(SHORT_RACE);
     let outcome = race.json_to(user.home.path().join("race.json")).run();
     let json = outcome.json();
-    assert_container_measured(&json, "schedstat");
+    assert_container_measured(&json, "clock");
     kit.assert_nothing_left();
     assert_eq!(user.containers(), "");
 

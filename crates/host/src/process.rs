@@ -47,6 +47,8 @@ const STOP_PATIENCE: Duration = Duration::from_secs(2);
 const PAUSES: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(5));
 /// How many of the log's last lines an error shows.
 const TAIL_LINES: usize = 12;
+/// The source of CPU time without a control group: [`tree::clock_ns`].
+const CLOCK: &str = "clock";
 
 /// Why a contender did not start, with the last lines of its log.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -598,7 +600,7 @@ impl Process for LocalProcess {
         let grouped = self.counted().and_then(|group| Some((group.cpu_ns()?, group.cpu_source())));
         let grouped = grouped.map(|(ns, source)| {
             let proxies = self.proxies.get().into_iter().flatten();
-            let theirs: u64 = proxies.map(|pid| tree::schedstat(pid.as_raw_nonzero().get()).0).sum();
+            let theirs: u64 = proxies.filter_map(|pid| tree::clock_ns(pid.as_raw_nonzero().get())).sum();
             (ns + theirs, source)
         });
         grouped.unwrap_or_else(|| {
@@ -606,10 +608,10 @@ impl Process for LocalProcess {
             let now = match self.watcher.get() {
                 Some(watcher) => tree::cpu_ns_of_container(*watcher),
                 // What the engine used before its container was there does not count.
-                None if self.id_file.is_some() => return (tree::cpu_ns(ancestor), "schedstat"),
+                None if self.id_file.is_some() => return (tree::cpu_ns(ancestor), CLOCK),
                 None => tree::cpu_ns(ancestor),
             };
-            (self.most_cpu_ns.fetch_max(now, Ordering::Relaxed).max(now), "schedstat")
+            (self.most_cpu_ns.fetch_max(now, Ordering::Relaxed).max(now), CLOCK)
         })
     }
 

@@ -221,7 +221,7 @@ pub struct MemoryPoint {
 pub struct Usage {
     /// CPU time over the slices, in nanoseconds.
     pub cpu_ns: u64,
-    /// Source of the CPU time: `cpuacct`, `cpu.stat` or `schedstat`.
+    /// Source of the CPU time: `cpuacct`, `cpu.stat` or `clock` (the CPU-time clocks of its processes; before, `schedstat`, the counters of its threads).
     pub cpu_source: String,
     /// CPU time in user mode, in nanoseconds; absent if the kernel does not report it. It is less precise than `cpu_ns`: the kernel attributes each
     /// tick of its clock (1 to 10 ms) to the mode in which the tick occurs, so the share from n ticks has a standard error of up to 1 / (2 sqrt n).

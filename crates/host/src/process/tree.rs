@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
+use nix::time::{ClockId, clock_getcpuclockid};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The folder of the processes.
@@ -186,8 +188,8 @@ pub(crate) fn all_stopped(pids: &[Pid]) -> bool {
         .all(|stat| matches!(stat.state, 'T' | 't' | 'Z'))
 }
 
-/// CPU time of everything below `ancestor`, in nanoseconds. The part of living threads is precise, from `schedstat`. The part of ended
-/// threads and processes is in clock ticks, so that a later reading may be lower by a few ticks.
+/// CPU time of everything below `ancestor`, in nanoseconds. The part of living processes is precise, from [`clock_ns`]. The part of ended
+/// ones is in clock ticks, so that a later reading may be lower by a few ticks.
 pub(crate) fn cpu_ns(ancestor: Pid) -> u64 {
     let proc = Path::new(PROC);
     // This includes every process that `ancestor` adopted and waited for.
@@ -252,9 +254,14 @@ pub(crate) fn ended_ns() -> u64 {
 
 /// CPU time of a process, including its ended threads and the children that it has waited for, in nanoseconds.
 fn used_ns(pid: i32) -> Option<u64> {
-    // The coarse reading comes first, so that time used between the two readings does not count as an ended thread's.
-    let stat = stat(Path::new(PROC), pid)?;
-    Some(schedstat(pid).0.max(stat.own.ns()) + stat.children.ns())
+    let children = stat(Path::new(PROC), pid)?.children.ns();
+    Some(clock_ns(pid)? + children)
+}
+
+/// CPU time of a process, including its ended threads, in nanoseconds: its CPU-time clock, clock_getcpuclockid(3). None if the process has gone.
+pub(crate) fn clock_ns(pid: i32) -> Option<u64> {
+    let time = clock_getcpuclockid(nix::unistd::Pid::from_raw(pid)).and_then(ClockId::now).ok()?;
+    u64::try_from(Duration::from(time).as_nanos()).ok()
 }
 
 /// The kernel's threads for deferred work that are bound to a processor (`kworker/CPU:...`): the processor of each, and the CPU time that it has used, in
@@ -272,15 +279,6 @@ pub(crate) fn kernel_workers(proc: &Path) -> BTreeMap<i32, (usize, u64)> {
 /// The length of a clock tick, in nanoseconds.
 pub(crate) fn tick_ns() -> u64 {
     1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
-}
-
-/// CPU time and run delay of all living threads of a process, in nanoseconds.
-pub(crate) fn schedstat(pid: i32) -> (u64, u64) {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return (0, 0) };
-    tasks
-        .flatten()
-        .filter_map(|task| schedstat_of(&task.path()))
-        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
 /// CPU time and run delay of one thread, in nanoseconds; `task` is its folder in `/proc`.
@@ -353,8 +351,21 @@ mod tests {
     #[test]
     fn our_own_times_are_read() {
         let pid = getpid().as_raw_nonzero().get();
-        assert!(schedstat(pid).0 > 0);
+        assert!(clock_ns(pid).unwrap() > 0);
         assert!(start_ticks(pid).unwrap() > 0);
+    }
+
+    /// A container's process has threads of the runtime behind it, which have ended. In clock ticks, a few milliseconds of its own would be lost.
+    #[test]
+    fn what_ended_threads_used_is_not_in_clock_ticks() {
+        std::thread::spawn(|| {
+            let used = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).tv_nsec;
+            while used() < 50_000_000 {}
+        })
+        .join()
+        .unwrap();
+        let pid = getpid().as_raw_nonzero().get();
+        assert_ne!(used_ns(pid).unwrap() % tick_ns(), 0);
     }
 
     /// A keeper (7) that has adopted a process and waited for it, its child (8), that child's child (9), and an unrelated process (10).
