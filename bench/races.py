@@ -136,8 +136,12 @@ def between(marks: tuple[str, str], now: str, text: str) -> str:
 
 def pair(document: dict, metric: str = "throughput") -> dict:
     """The comparison of the first two contenders in that metric."""
-    comparisons = document["scenarios"][0]["comparisons"]
-    return next(found for found in comparisons if found["metric"] == metric)
+    scenario = document["scenarios"][0]
+    for found in scenario["comparisons"]:
+        if found["metric"] == metric:
+            return found
+    findings = [finding["message"] for finding in (*document["findings"], *scenario["findings"])]
+    raise SystemExit("\n".join(["the race compared nothing:", *findings]))
 
 
 def codes(document: dict) -> list[str]:
