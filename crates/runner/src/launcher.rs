@@ -17,7 +17,7 @@ use crate::parity::{Contract, Parity, ProbeTarget, QuestionError};
 use crate::schedule::derive_seed;
 use deadheat_host::Host;
 use deadheat_host::clock::Clock;
-use deadheat_host::command::{Ran, SEED, ShellCommand, ended, values_of};
+use deadheat_host::command::{Ran, SEED, ShellCommand, ended, in_words, values_of};
 use deadheat_host::process::{Observe, Process, ProcessSpec, StartError, wait_ready};
 
 /// Statuses with which a proxy reports that the server behind it is not up yet.
@@ -375,7 +375,9 @@ impl Launcher<'_> {
             let patience = Duration::from_nanos(self.plan.method.ready_ns);
             let problem = match command.run_until(patience, self.stopped) {
                 Ok(Some(status)) if status.success() => continue,
-                Ok(Some(status)) => format!("its `reset` command ended with {status}{}", command.tail()),
+                Ok(Some(status)) => {
+                    format!("its `reset` command ended with {}{}", in_words(status), command.tail())
+                }
                 Ok(None) if (self.stopped)() => return Err(ResetError::Interrupted),
                 Ok(None) => format!(
                     "its `reset` command did not end within {} s (--ready-timeout){}",
@@ -425,7 +427,7 @@ pub(crate) fn fresh_logs(folder: &Path) -> io::Result<()> {
 fn is_ready(command: &ShellCommand, left: Duration, stopped: &dyn Fn() -> bool) -> Result<(), String> {
     match command.run_until(left.min(READY_PATIENCE), stopped) {
         Ok(Some(status)) if status.success() => Ok(()),
-        Ok(Some(status)) => Err(format!("`{}` ended with {status}", command.shown())),
+        Ok(Some(status)) => Err(format!("`{}` ended with {}", command.shown(), in_words(status))),
         Ok(None) => Err(format!("`{}` did not end in time", command.shown())),
         Err(error) => Err(format!("`{}`: {error}", command.shown())),
     }
@@ -492,7 +494,7 @@ mod tests {
         let interrupted = reset(command, folder.path(), true);
         assert!(matches!(interrupted, Err(ResetError::Interrupted)) && text().lines().count() == 2);
         let failed = reset("echo no such table; exit 3", folder.path(), false).unwrap_err().to_string();
-        assert!(failed.starts_with("service db: its `reset` command ended with exit status: 3"), "{failed}");
+        assert!(failed.starts_with("service db: its `reset` command ended with exit status 3"), "{failed}");
         assert!(failed.contains("no such table"), "{failed}");
     }
 
@@ -503,7 +505,7 @@ mod tests {
             is_ready(&command, Duration::from_millis(patience_ms), &|| false)
         };
         assert_eq!(asked("true", 5_000), Ok(()));
-        assert!(asked("exit 3", 5_000).unwrap_err().contains("`exit 3` ended with exit status: 3"));
+        assert!(asked("exit 3", 5_000).unwrap_err().contains("`exit 3` ended with exit status 3"));
         assert!(asked("sleep 60", 20).unwrap_err().contains("did not end in time"));
     }
 
