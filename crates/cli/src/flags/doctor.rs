@@ -12,7 +12,7 @@ use deadheat_study::values;
 
 const DOCTOR_HELP: &str = "\
 Examples:
-  deadheat doctor                    facts, ceiling, and a server raced against itself: about a minute
+  deadheat doctor                    facts, ceiling, a server against itself: a minute
   deadheat doctor --quick            facts and ceiling: a few seconds
   deadheat doctor 'node a.mjs'       the noise floor of your own server
   deadheat doctor --full             the proof: 20 races each with 0 %, 3 % and 5 % more work

@@ -14,7 +14,7 @@ use super::input::{Local, LocalPort};
 const INIT_HELP: &str = "\
 Examples:
   deadheat init 'npm start' --url 'http://127.0.0.1:{port}/api/items'
-  deadheat init './server --port {port}' --url 'http://127.0.0.1:{port}/' --url 'http://127.0.0.1:{port}/search?q=a'
+  deadheat init './server --port {port}' --url 'http://127.0.0.1:{port}/search?q=a'
   deadheat init 'npm start' --from openapi.yaml -H 'authorization: Bearer TOKEN'
   deadheat init 'npm start' --from access.log
 

@@ -292,17 +292,18 @@ fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
     let of_several =
         scene.judged.contests.get(noisy.pair).filter(|_| scene.record.plan.metrics(scene.plan).len() > 1);
     let metric = of_several.map_or_else(String::new, |contest| format!(" in {}", contest.metric.word()));
-    let seen = match noisy.detectable_ratio {
-        Some(ratio) => {
-            format!("by its first look this race can detect differences of {} or more", percent(ratio - 1.0))
-        }
-        None => "by its first look this race can detect no difference".into(),
-    };
+    let most = scene.record.plan.method_of(scene.plan).looks.last().copied().unwrap_or(0);
+    let seen = noisy.detectable_ratio.map_or_else(
+        || "no difference".into(),
+        |ratio| format!("differences of {} or more", percent(ratio - 1.0)),
+    );
     let needed = match noisy.epochs_needed {
-        Some(epochs) => format!(", and {margin} would take {} epochs", whole(epochs as u64)),
+        Some(epochs) => format!(", and {margin} would take {}", whole(epochs as u64)),
         None => String::new(),
     };
-    let message = format!("too noisy for {margin}{metric} here; {seen}{needed}");
+    let message = format!(
+        "too noisy for {margin}{metric} here; judging by the first look, {most} epochs can detect {seen}{needed}"
+    );
     let more_helps = noisy.epochs_needed.is_some_and(|epochs| epochs <= Method::MOST_EPOCHS);
     Some(table::TOO_NOISY.say(By::Race, Some(Severity::Warn), message).case(usize::from(!more_helps)))
 }
