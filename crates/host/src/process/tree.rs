@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
+use deadheat_load::nanos;
 use nix::time::{ClockId, clock_getcpuclockid};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -261,7 +261,7 @@ fn used_ns(pid: i32) -> Option<u64> {
 /// CPU time of a process, including its ended threads, in nanoseconds: its CPU-time clock, clock_getcpuclockid(3). None if the process has gone.
 pub(crate) fn clock_ns(pid: i32) -> Option<u64> {
     let time = clock_getcpuclockid(nix::unistd::Pid::from_raw(pid)).and_then(ClockId::now).ok()?;
-    u64::try_from(Duration::from(time).as_nanos()).ok()
+    Some(nanos(time.into()))
 }
 
 /// The kernel's threads for deferred work that are bound to a processor (`kworker/CPU:...`): the processor of each, and the CPU time that it has used, in
@@ -355,7 +355,8 @@ mod tests {
         assert!(start_ticks(pid).unwrap() > 0);
     }
 
-    /// A container's process has threads of the runtime behind it, which have ended. In clock ticks, a few milliseconds of its own would be lost.
+    /// The runtime starts threads in a container's process, and they end before the server begins. If their time made the count go in clock ticks, it would
+    /// miss a few milliseconds of the server's work.
     #[test]
     fn what_ended_threads_used_is_not_in_clock_ticks() {
         std::thread::spawn(|| {

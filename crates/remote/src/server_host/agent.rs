@@ -279,7 +279,7 @@ fn open_terminal(terminal: &Terminal) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((own, end))
 }
 
-/// Passes on what the command writes, on a thread of its own. `open` counts these threads.
+/// Starts a thread that passes on what the command writes. `open` counts these threads.
 fn read_output(from: File, stream: Stream, writer: &Writer, open: &Arc<AtomicUsize>) -> io::Result<()> {
     let (writer, counted) = (writer.clone(), Arc::clone(open));
     open.fetch_add(1, Ordering::SeqCst);

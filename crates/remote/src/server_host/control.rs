@@ -148,7 +148,7 @@ impl<'a> ServerHost<'a> {
         let link = host.reach()?;
         let (name, end) = (link.name.clone(), Arc::clone(&link.end));
         let failed = |error: std::io::Error| RemoteError::no_thread(&name, &error);
-        // On a thread of its own, so that an interruption need not wait for the network.
+        // Another thread waits for the network, so that this one can be interrupted.
         let (sender, greeted) = channel();
         let version = version.to_owned();
         let greeting = move || drop(sender.send(greet(link, &version, patience)));
@@ -449,7 +449,7 @@ mod tests {
         assert!(matches!(connected, Err(ServerHostError::Interrupted)));
     }
 
-    /// A link of which nothing is known.
+    /// The end of a link that knows no reason.
     #[derive(Debug)]
     struct NoEnd;
 
