@@ -204,7 +204,7 @@ fn a_race_does_not_go_on_with_other_versions() {
     kit.deadheat(["report", "r.jsonl", "--json", "done.json"]).run().assert_status(0);
     assert_measured(&resumed, &document(&kit, "done.json"));
     resumed.assert_stderr_has(
-        "deadheat cannot check whether a still has version 1.0: `cat a.txt` exited with 1",
+        "deadheat cannot check whether a still has version 1.0: `cat a.txt` ended with exit status 1",
     );
     kit.file("a.txt", "2.0\n");
     let again = resume(&kit, "r.jsonl");

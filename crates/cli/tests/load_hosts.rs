@@ -231,7 +231,7 @@ fn hosts_that_cannot_be_used_say_why() {
         text.starts_with("cannot reach the host a") && text.contains("port 22: Connection refused"),
         "{text}"
     );
-    assert!(text.contains("exit status: 255"), "{text}");
+    assert!(text.contains("its channel ended with exit status 255"), "{text}");
     let missing = HostCommand { name: "a".into(), command: Command::new("/no/such/ssh"), program: None };
     assert!(refused(missing).to_string().contains("cannot start `/no/such/ssh`"));
     let greeting =
@@ -446,7 +446,10 @@ fn a_lost_host_ends_the_load_and_what_the_other_did_is_kept() {
         number(&json, "/completions") > 0
             && number(&json, "/hosts/0/completions") == number(&json, "/completions")
     );
-    assert!(json["hosts"][1]["lost"].as_str().unwrap().contains("signal: 9"), "{outcome}");
+    assert!(
+        json["hosts"][1]["lost"].as_str().unwrap().contains("its channel ended with signal 9"),
+        "{outcome}"
+    );
     assert!(number(&json, "/hosts/1/reported_when_lost") > 0, "{outcome}");
     kit.assert_nothing_left();
 }

@@ -120,7 +120,10 @@ fn a_revision_that_does_not_build_is_a_finding() {
     service.write("build", "echo no compiler here; exit 3\n");
     service.commit("broken");
     let outcome = service.race("HEAD~1..HEAD", &["--json", "../race.json"]).run();
-    outcome.assert_status(2).assert_stderr_has("exited with 3").assert_stderr_has("no compiler here");
+    outcome
+        .assert_status(2)
+        .assert_stderr_has("ended with exit status 3")
+        .assert_stderr_has("no compiler here");
     let document = service.document();
     let findings = document["findings"].as_array().unwrap();
     assert!(findings.iter().any(|one| one["code"] == "build-failed"), "{findings:?}");

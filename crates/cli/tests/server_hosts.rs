@@ -254,7 +254,7 @@ fn nothing_is_left_there_when_this_side_or_the_agent_is_killed() {
                 let said = if process == "agent" {
                     "the server host me@target was lost"
                 } else {
-                    "signal 9 ended it"
+                    "its process ended with signal 9"
                 };
                 outcome.assert_stderr_has(said);
             }

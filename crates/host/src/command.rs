@@ -166,15 +166,6 @@ impl ShellCommand {
     }
 }
 
-/// How a command ended, in words.
-pub fn ended(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exited with {code}"),
-        (None, Some(signal)) => format!("was ended by signal {signal}"),
-        (None, None) => "ended".into(),
-    }
-}
-
 /// An exit status in words that follow "ended with".
 pub fn in_words(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {

@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use deadheat_host::command::in_words;
+
 use crate::channel::lock;
 use crate::error::RemoteError;
 use crate::ssh::{Program, SshTarget};
@@ -139,7 +141,7 @@ impl LinkEnd for ChildEnd {
         };
         let how = status.map_or_else(
             || "its channel closed".to_owned(),
-            |status| format!("its channel closed ({status})"),
+            |status| format!("its channel ended with {}", in_words(status)),
         );
         // What the child wrote last may still be on its way through the pipe. A process that the child left behind may hold the pipe open.
         while !self.reading.is_finished() && begun.elapsed() < ENDING {

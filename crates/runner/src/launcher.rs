@@ -17,7 +17,7 @@ use crate::parity::{Contract, Parity, ProbeTarget, QuestionError};
 use crate::schedule::derive_seed;
 use deadheat_host::Host;
 use deadheat_host::clock::Clock;
-use deadheat_host::command::{Ran, SEED, ShellCommand, ended, in_words, values_of};
+use deadheat_host::command::{Ran, SEED, ShellCommand, in_words, values_of};
 use deadheat_host::process::{Observe, Process, ProcessSpec, StartError, wait_ready};
 
 /// Statuses with which a proxy reports that the server behind it is not up yet.
@@ -347,7 +347,7 @@ impl Launcher<'_> {
         let cpus = [&self.plan.pinning.server_cpus[..], self.plan.load_cpus_here()].concat();
         let problem = match self.host.run(&one.name, &command, &cpus, limit, self.stopped)? {
             Ran::Ended(status) if status.success() => return Ok(Some(seed)),
-            Ran::Ended(status) => ended(status),
+            Ran::Ended(status) => format!("ended with {}", in_words(status)),
             Ran::TooLong(limit) => format!("ran for over {} s (--build-timeout)", limit.as_secs_f64()),
             Ran::Interrupted => return Err(StartError::Interrupted),
         };

@@ -12,7 +12,7 @@ use deadheat_record::{GeneratorAudit, Pinning};
 use deadheat_stats::Sample;
 
 use super::output::throughput;
-use deadheat_host::command::{ShellCommand, ended, log_name};
+use deadheat_host::command::{ShellCommand, in_words, log_name};
 use deadheat_study::file::Generator;
 use deadheat_study::prepare::unmet;
 
@@ -117,7 +117,7 @@ fn one_run(order: &ShellCommand, generator: &Generator, cpus: &[usize]) -> Resul
         Err(error) => format!("`{}` could not be run: {error}", order.shown()),
         Ok(None) => format!("`{}` did not end within {} s", order.shown(), limit.as_secs()),
         Ok(Some(status)) if !status.success() => {
-            format!("`{}` {}{}", order.shown(), ended(status), order.tail())
+            format!("`{}` ended with {}{}", order.shown(), in_words(status), order.tail())
         }
         Ok(Some(_)) => match throughput(&order.output(), generator.reads) {
             Some(rate) => return Ok(rate),

@@ -8,13 +8,14 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, SeekFrom, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use deadheat_host::command;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
@@ -321,7 +322,7 @@ impl Follower {
         self.send_logs();
         let left = lock(&self.folder).take().and_then(WorkFolder::remove);
         let (status, how) = match ended {
-            Ok(status) => (status.code(), in_words(status)),
+            Ok(status) => (status.code(), format!("its process ended with {}", command::in_words(status))),
             Err(reason) => (None, reason),
         };
         say(&self.writer, &ServerReply::Ended { status, how, left });
@@ -351,13 +352,6 @@ impl Follower {
                 say(&self.writer, &ServerReply::Log { path: name.to_owned(), bytes });
             }
         }
-    }
-}
-
-fn in_words(status: ExitStatus) -> String {
-    match status.signal() {
-        Some(signal) => format!("signal {signal} ended it"),
-        None => status.to_string(),
     }
 }
 

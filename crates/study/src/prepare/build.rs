@@ -47,7 +47,7 @@ fn build(
     let order = ShellCommand::new(command, &planned.folder, &planned.env, &values, log);
     let ended = match run(name, &order, limit) {
         Ok(Ran::Ended(status)) if status.success() => return Ok(()),
-        Ok(Ran::Ended(status)) => command::ended(status),
+        Ok(Ran::Ended(status)) => format!("ended with {}", command::in_words(status)),
         Ok(Ran::TooLong(limit)) => {
             format!(
                 "ran for over {} s, so deadheat ended it; --build-timeout sets the limit",

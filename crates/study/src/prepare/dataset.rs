@@ -74,7 +74,7 @@ fn run(
         }
         Ok(Ran::Ended(status)) if !status.success() => {
             let _ = remove_with_side_files(fresh);
-            Err(failed(command::ended(status), again()))
+            Err(failed(format!("ended with {}", command::in_words(status)), again()))
         }
         Ok(_) if !fresh.exists() => {
             let remedy = "the command must write its result to {output} (also in the variable OUTPUT)";

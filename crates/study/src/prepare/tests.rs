@@ -95,7 +95,9 @@ fn a_failed_dataset_leaves_the_old_one() {
     let error = fixture.prepare().unwrap_err();
     assert!(error.starts_with("the dataset data.db failed: `cat in > STUDY/work/new-"), "{error}");
     assert!(
-        error.contains("exited with 1\n  its last lines (STUDY/work/logs/dataset.log):\n    | no rows\n"),
+        error.contains(
+            "ended with exit status 1\n  its last lines (STUDY/work/logs/dataset.log):\n    | no rows\n"
+        ),
         "{error}"
     );
     assert!(error.ends_with("fix the command of [dataset] in STUDY/study.toml, then try again"), "{error}");
@@ -140,7 +142,10 @@ fn builds_run_in_the_contenders_folder_with_its_environment() {
 fn a_failed_build_ends_it() {
     let contender = "[[contender]]\ncommand = \"true\"\nbuild = \"echo '\\u001b[31mno compiler'; exit 3\"\n";
     let error = Fixture::new(&format!("{contender}{PROBE}")).prepare().unwrap_err();
-    assert!(error.contains("the build of true failed:") && error.contains("exited with 3"), "{error}");
+    assert!(
+        error.contains("the build of true failed:") && error.contains("ended with exit status 3"),
+        "{error}"
+    );
     assert!(error.contains("| \u{fffd}[31mno compiler\n"), "{error}");
 }
 
@@ -156,7 +161,7 @@ fn versions_are_first_lines() {
     assert_eq!(versions, [Some("v1.2"), None]);
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0].contender.as_deref(), Some("bad"));
-    assert_eq!(findings[0].message, "the version of bad is not known: `exit 7` exited with 7");
+    assert_eq!(findings[0].message, "the version of bad is not known: `exit 7` ended with exit status 7");
 }
 
 #[test]
@@ -200,7 +205,10 @@ fn versions_that_are_others_by_now_are_told() {
     let out = ["b".to_owned()];
     let (changed, lines) = asked_again(&fixture, &plan, &out);
     assert_eq!(changed, [["a", "1.0", "2.0"].map(str::to_owned)]);
-    assert_eq!(lines, ["note: deadheat cannot check whether d still has version 5: `cat w` exited with 1"]);
+    assert_eq!(
+        lines,
+        ["note: deadheat cannot check whether d still has version 5: `cat w` ended with exit status 1"]
+    );
 
     fixture.write("study.toml", &text("false"));
     let (changed, lines) = asked_again(&fixture, &plan, &out);

@@ -97,7 +97,7 @@ pub(super) fn ask(
         Err(error) => Err(format!("`{}` could not be run: {error}", order.shown())),
         Ok(None) => Err(format!("`{}` took over {} s", order.shown(), limit.as_secs_f64())),
         Ok(Some(status)) if !status.success() => {
-            Err(format!("`{}` {}", order.shown(), command::ended(status)))
+            Err(format!("`{}` ended with {}", order.shown(), command::in_words(status)))
         }
         Ok(Some(_)) => {
             first_line(&order.output()).ok_or_else(|| format!("`{}` printed nothing", order.shown()))
