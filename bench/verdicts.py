@@ -164,7 +164,9 @@ class Campaign:
         return {"other": other.name, "one": here, **there}
 
     def container_cost(self, _kind: str, _number: int, server: races.Server) -> dict:
-        return told(races.race([server.with_env(), self.contained(server)], self.folder, "--margin", "1%"))
+        document = races.race([server.with_env(), self.contained(server)], self.folder, "--margin", "1%")
+        cpu_us = [one["cpu_us_per_request"] for one in document["scenarios"][0]["results"]]
+        return {**told(document), "cpu_us_per_request": cpu_us}
 
     def placed(self, kind: str, server: races.Server, **env: object) -> str:
         """The server's command where races of the kind run it."""
