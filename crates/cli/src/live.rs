@@ -172,6 +172,7 @@ impl Observer for Shown<'_> {
                 live.state.doing.clear();
             }
             Event::Doing(what) => live.state.doing = (*what).to_owned(),
+            Event::Waiting { contender, reason } => live.say(&waiting(contender, reason)),
             Event::Out { reason, .. } => live.say(&lines_plain(&format!("out of the race: {reason}"))),
             Event::Parity(differences) => live.parity(differences),
             Event::Finding(finding) => {
@@ -202,6 +203,11 @@ impl Observer for Shown<'_> {
         }
         live.draw(matches!(event, Event::Racing { .. } | Event::Epoch { .. }));
     }
+}
+
+/// Says why a contender does not answer yet.
+pub(crate) fn waiting(contender: &str, reason: &str) -> String {
+    lines_plain(&format!("note: {contender} does not answer yet: {reason}"))
 }
 
 fn seconds(duration: Duration) -> String {

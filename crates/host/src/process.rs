@@ -41,6 +41,8 @@ use crate::process::run::{LeftBehind, RunId};
 
 /// How long a contender may take to end after TERM.
 const GRACE: Duration = Duration::from_secs(2);
+/// A process that listens on another port after this time probably has a fixed one. It is looked for again each time that the age has doubled.
+const LISTENS_BY: Duration = Duration::from_secs(3);
 /// How long a tree may take to stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 /// The shortest and longest pause between two readiness checks.
@@ -240,7 +242,7 @@ pub trait Process {
 
 /// Polls the process until `wrong` finds no fault in its answer. Also returns the time from the start of its first process to the
 /// arrival of that answer. This excludes deadheat's work before the start (making groups, starting the process) and the check of the
-/// answer.
+/// answer. Calls `notice` once if the process seems to have a fixed port: it listens on another one for now.
 ///
 /// # Errors
 /// When the process exits first, when `patience` runs out, or when `stopped` returns true.
@@ -249,9 +251,11 @@ pub fn wait_ready<T>(
     clock: &dyn Clock,
     patience: Duration,
     stopped: &dyn Fn() -> bool,
+    notice: &mut dyn FnMut(&str),
     mut ask: impl FnMut(Duration) -> Result<T, String>,
     mut wrong: impl FnMut(&T) -> Option<String>,
 ) -> Result<(T, Duration), StartError> {
+    let mut next_look = Some(LISTENS_BY);
     loop {
         let left = patience.saturating_sub(process.age());
         let asked = ask(left.max(Duration::from_millis(1)));
@@ -269,6 +273,11 @@ pub fn wait_ready<T>(
         }
         if process.age() >= patience {
             return Err(not_yet(process, patience, last));
+        }
+        if next_look.is_some_and(|at| process.age() >= at) {
+            let elsewhere = elsewhere(process, &process.processes());
+            elsewhere.iter().for_each(|text| notice(text));
+            next_look = elsewhere.is_none().then(|| process.age() * 2);
         }
         clock.sleep(pause(process.age()));
     }
@@ -288,14 +297,19 @@ fn not_yet(process: &dyn Process, patience: Duration, last: NotYet) -> StartErro
 /// What a process does that does not answer: where else it listens, and what each of its processes does.
 fn instead(process: &dyn Process) -> String {
     let processes = process.processes();
-    let ports = ports::listened_to(&processes);
-    let does = what_they_do(&processes);
+    let all = elsewhere(process, &processes).into_iter().chain([what_they_do(&processes)]);
+    all.collect::<Vec<_>>().join("; ")
+}
+
+/// On which other ports these processes of a tree listen; none if they listen where they should, or nowhere.
+fn elsewhere(process: &dyn Process, processes: &[Pid]) -> Option<String> {
+    let ports = ports::listened_to(processes);
     match process.address() {
         Address::Tcp(address) if !ports.is_empty() && !ports.contains(&address.port()) => {
             let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-            format!("it listens on port {}, not on {} (PORT); {does}", ports.join(" and "), address.port())
+            Some(format!("it listens on port {}, not on {} (PORT)", ports.join(" and "), address.port()))
         }
-        _ => does,
+        _ => None,
     }
 }
 

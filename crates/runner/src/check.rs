@@ -92,7 +92,7 @@ impl Checked {
                 continue;
             }
             observer.event(&Event::Doing(&format!("starting {}", contender.name)));
-            match launcher.start(index, &Limits::default(), Until::Parity, log, Observe::Nothing) {
+            match launcher.start(index, &Limits::default(), Until::Parity, log, Observe::Nothing, observer) {
                 Ok(runner) => runners.push(runner),
                 Err(StartError::Interrupted) => {
                     stop_all(runners);

@@ -190,7 +190,7 @@ impl EpochRun<'_> {
         let build_seed = self.build(contender, observer)?;
         observer.event(&Event::Doing(&format!("starting {name}")));
         let limits = &self.scenario.limits;
-        let ready = self.launcher.start(contender, limits, Until::Parity, log, self.observe)?;
+        let ready = self.launcher.start(contender, limits, Until::Parity, log, self.observe, observer)?;
         Ok(ReadyContender { build_seed, ..ready })
     }
 

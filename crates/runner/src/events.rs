@@ -9,6 +9,13 @@ use deadheat_record::{Difference, Finding, Record};
 pub enum Event<'a> {
     /// The current step, in a few words: `starting go`, `parity`, `warming up bun (2 of 7)`.
     Doing(&'a str),
+    /// A contender does not answer yet, for a reason that the user should know now.
+    Waiting {
+        /// The contender's name.
+        contender: &'a str,
+        /// The reason, such as `it listens on port 3000, not on 27346 (PORT)`.
+        reason: &'a str,
+    },
     /// A contender cannot take part in the race, or dropped out of it.
     Out {
         /// The contender's name.

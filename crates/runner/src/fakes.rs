@@ -33,8 +33,16 @@ use deadheat_record::{
 use rustix::process::Pid;
 
 use crate::ask::{LoadGenerator, Question};
+use crate::events::{Event, Observer};
 use crate::load_hosts::{LoadHostWork, LoadHostsWork};
 use crate::parity::ProbeFiles;
+
+/// Takes no notice of any event.
+pub(crate) struct Silence;
+
+impl Observer for Silence {
+    fn event(&mut self, _: &Event<'_>) {}
+}
 
 /// The behaviour of a fake contender.
 #[derive(Debug, Clone)]

@@ -13,6 +13,7 @@ use deadheat_record::{Ending, Limits, Listen, Plan, ScenarioPlan};
 use crate::ask::{LoadGenerator, Question};
 use crate::authority::Authority;
 use crate::ceiling::NULL_COMMAND;
+use crate::events::{Event, Observer};
 use crate::parity::{Contract, Parity, ProbeTarget, QuestionError};
 use crate::schedule::derive_seed;
 use deadheat_host::Host;
@@ -151,12 +152,12 @@ impl Launcher<'_> {
         let address = process.address().clone();
         let patience = Duration::from_nanos(self.plan.method.ready_ns);
         let ask = |left| self.ask(&address, left).map_err(|error| error.reason);
-        let (answer, _) = self.wait_ready(&*process, patience, ask, |_| None)?;
+        let (answer, _) = self.wait_ready(&*process, patience, &mut |_| {}, ask, |_| None)?;
         Ok(NullStart { process, answer })
     }
 
     /// Starts one contender within limits, waits until it answers correctly, and freezes it. `when` names its log file; `observe` says
-    /// what the kernel observes of it.
+    /// what the kernel observes of it. The observer gets a word if the contender listens on another port.
     ///
     /// # Errors
     /// When it cannot start, does not answer, answers wrongly, or the user interrupts.
@@ -167,6 +168,7 @@ impl Launcher<'_> {
         until: Until,
         when: &str,
         observe: Observe,
+        observer: &mut dyn Observer,
     ) -> Result<ReadyContender, StartError> {
         self.go_on()?;
         let one = &self.plan.contenders[contender];
@@ -199,7 +201,8 @@ impl Launcher<'_> {
             })
         };
         let wrong = self.wrong(until, patience);
-        let (_, cold_start) = self.wait_ready(&*process, patience, ask, wrong)?;
+        let mut notice = |reason: &str| observer.event(&Event::Waiting { contender: &one.name, reason });
+        let (_, cold_start) = self.wait_ready(&*process, patience, &mut notice, ask, wrong)?;
         process
             .freeze()
             .map_err(|error| StartError::Spawn { name: one.name.clone(), reason: error.to_string() })?;
@@ -211,11 +214,12 @@ impl Launcher<'_> {
         &self,
         process: &dyn Process,
         patience: Duration,
+        notice: &mut dyn FnMut(&str),
         ask: impl FnMut(Duration) -> Result<Answer, String>,
         wrong: impl FnMut(&Answer) -> Option<String>,
     ) -> Result<(Answer, Duration), StartError> {
         let stopped = || (self.stopped)() || self.generator.lost().is_some();
-        let waited = wait_ready(process, self.clock, patience, &stopped, ask, wrong);
+        let waited = wait_ready(process, self.clock, patience, &stopped, notice, ask, wrong);
         match (waited, self.generator.lost()) {
             (Err(StartError::Interrupted), Some(lost)) if !(self.stopped)() => {
                 Err(StartError::Spawn { name: process.name().into(), reason: lost.message })
@@ -322,7 +326,7 @@ impl Launcher<'_> {
                 address.accepts(Duration::from_millis(500)).map_err(|error| error.to_string())?;
                 ready.as_ref().map_or(Ok(()), |command| is_ready(command, left, self.stopped))
             };
-            wait_ready(&*process, self.clock, patience, self.stopped, ask, |()| None)?;
+            wait_ready(&*process, self.clock, patience, self.stopped, &mut |_| {}, ask, |()| None)?;
             self.values.insert(format!("{}.{key}", service.name), value);
             up.push(process);
         }
@@ -448,6 +452,7 @@ mod tests {
 
     use super::*;
     use crate::ask::LocalGenerator;
+    use crate::fakes::Silence;
 
     /// A plan whose service `db` has this `reset` command, in `folder`.
     fn plan_with(reset: &str, folder: &Path) -> Plan {
@@ -536,7 +541,8 @@ mod tests {
             values: BTreeMap::new(),
             stopped: &|| true,
         };
-        let started = launcher.start(0, &Limits::default(), Until::Right, "test", Observe::Nothing);
+        let started =
+            launcher.start(0, &Limits::default(), Until::Right, "test", Observe::Nothing, &mut Silence);
         assert!(matches!(started, Err(StartError::Interrupted)));
         assert!(matches!(launcher.start_services(), Err(StartError::Interrupted)));
     }

@@ -97,14 +97,22 @@ impl Observation<'_> {
     fn both_starts(&mut self, observer: &mut dyn Observer) -> Result<(), RaceError> {
         let name = self.launcher.plan.contenders.first().map(|one| one.name.as_str()).unwrap_or_default();
         observer.event(&Event::Doing(&format!("starting {name}")));
-        let runner = self.launcher.start(0, &Limits::default(), Until::Parity, "first", Observe::Nothing)?;
+        let runner =
+            self.launcher.start(0, &Limits::default(), Until::Parity, "first", Observe::Nothing, observer)?;
         self.observed.ready = runner.cold_start;
         let (runner, first) = self.first_start(runner, observer);
         stop_all(runner.into_iter().collect());
         first?;
         self.launcher.clock.sleep(BETWEEN);
         observer.event(&Event::Doing(&format!("starting {name} again")));
-        let runner = self.launcher.start(0, &Limits::default(), Until::Parity, "second", Observe::Nothing)?;
+        let runner = self.launcher.start(
+            0,
+            &Limits::default(),
+            Until::Parity,
+            "second",
+            Observe::Nothing,
+            observer,
+        )?;
         let second = runner.process.thaw().map_err(|error| RaceError::Failed(error.to_string()));
         let second = second.and_then(|()| self.ask_all(&runner, 1, SECOND_START));
         let ended = self.if_ended(&runner, "while it was asked");

@@ -65,11 +65,17 @@ impl EpochRun<'_> {
     /// # Errors
     /// When a contender does not start, or its answers are wrong.
     pub(crate) fn start_each(&self, observer: &mut dyn Observer) -> Result<Epoch, EpochError> {
-        self.one_value_each(observer, &|contender| {
+        self.one_value_each(observer, &|contender, observer| {
             let log = format!("start-{}", self.number);
             let name = self.launcher.plan.contenders[contender].name.clone();
-            let started =
-                self.launcher.start(contender, &self.scenario.limits, Until::Right, &log, Observe::Nothing);
+            let started = self.launcher.start(
+                contender,
+                &self.scenario.limits,
+                Until::Right,
+                &log,
+                Observe::Nothing,
+                observer,
+            );
             let runner = started.map_err(|error| out(&name, error))?;
             let checked =
                 runner.process.thaw().map_err(|error| EpochError::Failed(error.to_string())).and_then(|()| {
@@ -103,13 +109,13 @@ impl EpochRun<'_> {
         measure: &str,
         observer: &mut dyn Observer,
     ) -> Result<Epoch, EpochError> {
-        self.one_value_each(observer, &|contender| self.measured(contender, measure))
+        self.one_value_each(observer, &|contender, _| self.measured(contender, measure))
     }
 
     fn one_value_each(
         &self,
         observer: &mut dyn Observer,
-        value: &dyn Fn(usize) -> Result<ContenderEpoch, EpochError>,
+        value: &dyn Fn(usize, &mut dyn Observer) -> Result<ContenderEpoch, EpochError>,
     ) -> Result<Epoch, EpochError> {
         self.reset_services()?;
         let clock = self.launcher.clock;
@@ -129,7 +135,7 @@ impl EpochRun<'_> {
             let doing = format!("round {}: {name} ({} of {})", self.number, place + 1, order.len());
             observer.event(&Event::Doing(&doing));
             let host = self.watch.host();
-            let part = value(*contender)?;
+            let part = value(*contender, observer)?;
             let host = self.watch.host().since(&host);
             contenders.push(ContenderEpoch { host, build_seed: seeds[place], ..part });
         }

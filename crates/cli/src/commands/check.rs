@@ -16,6 +16,7 @@ use crate::console::{Console, lines_plain};
 use crate::elsewhere::{load_from, reach};
 use crate::flags::CheckFlags;
 use crate::interrupt::{INTERRUPTED, Interrupt};
+use crate::live::waiting;
 use crate::server_host;
 use deadheat_study::choices::UsageError;
 use deadheat_study::file as study;
@@ -78,6 +79,7 @@ struct Notes<'a>(&'a Console);
 impl Observer for Notes<'_> {
     fn event(&mut self, event: &Event<'_>) {
         match event {
+            Event::Waiting { contender, reason } => self.0.note(&waiting(contender, reason)),
             Event::Out { reason, .. } => self.0.note(&lines_plain(&format!("failed: {reason}"))),
             Event::Finding(finding) => {
                 self.0.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));

@@ -31,6 +31,7 @@ use crate::console::{Console, lines_plain};
 use crate::flags::{Asked, InitFlags};
 use crate::folder::Folder;
 use crate::interrupt::{INTERRUPTED, Interrupt};
+use crate::live::waiting;
 
 /// A message shows this many characters of a body.
 const SHOWN_BODY: usize = 80;
@@ -293,6 +294,7 @@ impl Observer for Notes<'_> {
     fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Doing(what) => self.0.note(&plain(what)),
+            Event::Waiting { contender, reason } => self.0.note(&waiting(contender, reason)),
             Event::Finding(finding) => {
                 self.0.note(&lines_plain(&format!("note: {}\n  {}", finding.message, finding.remedy)));
             }

@@ -1,5 +1,7 @@
 //! Owns: tests of single starts, with keepers that do nothing. Must not know: the schedule.
 
+use std::os::fd::OwnedFd;
+
 use super::*;
 use crate::clock::SystemClock;
 
@@ -25,7 +27,11 @@ fn what_a_keeper_could_not_end_is_told() {
 
 /// A process that began this long ago and still runs, with a keeper that does nothing.
 fn begun(ago: Duration) -> LocalProcess {
-    let mut keeper = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    kept_by(Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap(), ago)
+}
+
+/// The same with this keeper.
+fn kept_by(mut keeper: Child, ago: Duration) -> LocalProcess {
     LocalProcess {
         name: "bun".into(),
         address: Address::Unix("/nowhere/at/all".into()),
@@ -56,7 +62,8 @@ fn a_start_is_timed_from_when_its_process_began() {
         if tries.get() < 3 { Err("refused".to_owned()) } else { Ok(7) }
     };
     let (value, took) =
-        wait_ready(&begun(old), &SystemClock::start(), 2 * old, &|| false, answers, |_| None).unwrap();
+        wait_ready(&begun(old), &SystemClock::start(), 2 * old, &|| false, &mut |_| {}, answers, |_| None)
+            .unwrap();
     assert_eq!((value, tries.get()), (7, 3));
     assert!(took >= old, "{took:?}");
     let late = wait_ready(
@@ -64,10 +71,44 @@ fn a_start_is_timed_from_when_its_process_began() {
         &SystemClock::start(),
         old,
         &|| false,
+        &mut |_| {},
         |_| Err::<(), _>("refused".to_owned()),
         |()| None,
     );
     assert!(matches!(late, Err(StartError::NotReady { last, .. }) if last == "refused; it has no process"));
+}
+
+/// A person need not wait for the end of the patience to learn of a fixed port.
+#[test]
+fn a_fixed_port_is_noticed_while_its_server_is_waited_for() {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let noticed_after = |age: Duration, address: Address| {
+        // Its `sleep` has the listener as its standard output.
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg("sleep 60 & read line; kill $!").stdin(Stdio::piped());
+        shell.stdout(OwnedFd::from(listener.try_clone().unwrap()));
+        let mut process = kept_by(shell.spawn().unwrap(), age);
+        process.address = address;
+        while process.processes().is_empty() {
+            std::thread::yield_now();
+        }
+        let (mut said, mut tries) = (Vec::new(), 0);
+        let ask = |_| {
+            tries += 1;
+            if tries < 4 { Err("refused".to_owned()) } else { Ok(()) }
+        };
+        let (clock, patience) = (SystemClock::start(), Duration::MAX);
+        let mut notice = |text: &str| said.push(text.to_owned());
+        wait_ready(&process, &clock, patience, &|| false, &mut notice, ask, |()| None).unwrap();
+        said
+    };
+    let other = Address::Tcp(([127, 0, 0, 1], 1).into());
+    let said = noticed_after(LISTENS_BY, other.clone());
+    assert_eq!(said, [format!("it listens on port {port}, not on 1 (PORT)")]);
+    assert_eq!(noticed_after(LISTENS_BY / 2, other), Vec::<String>::new());
+    let same = Address::Tcp(listener.local_addr().unwrap());
+    assert_eq!(noticed_after(LISTENS_BY, same), Vec::<String>::new());
 }
 
 #[test]
@@ -79,11 +120,13 @@ fn a_wrong_answer_is_none_yet() {
     };
     let wrong = |status: &u16| (*status != 200).then(|| format!("status {status} instead of 200"));
     let (status, _) =
-        wait_ready(&begun(old), &SystemClock::start(), 2 * old, &|| false, statuses, wrong).unwrap();
+        wait_ready(&begun(old), &SystemClock::start(), 2 * old, &|| false, &mut |_| {}, statuses, wrong)
+            .unwrap();
     assert_eq!((status, asked), (200, 3));
-    let never = wait_ready(&begun(old), &SystemClock::start(), old, &|| false, |_| Ok(404), wrong)
-        .unwrap_err()
-        .to_string();
+    let never =
+        wait_ready(&begun(old), &SystemClock::start(), old, &|| false, &mut |_| {}, |_| Ok(404), wrong)
+            .unwrap_err()
+            .to_string();
     assert!(never.starts_with("bun gave no right answer within 5 s: status 404 instead of 200"), "{never}");
 }
 

@@ -3,15 +3,9 @@
 use std::rc::Rc;
 
 use super::*;
-use crate::fakes::{Character, FakeClock, FakeGenerator, FakeHost, World};
+use crate::fakes::{Character, FakeClock, FakeGenerator, FakeHost, Silence, World};
 use crate::parity::ProbeFiles;
 use crate::race::tests::plan;
-
-struct Quiet;
-
-impl Observer for Quiet {
-    fn event(&mut self, _: &Event<'_>) {}
-}
 
 fn observed(world: &Rc<World>) -> Result<Observed, RaceError> {
     let folder = tempfile::tempdir().unwrap();
@@ -20,7 +14,7 @@ fn observed(world: &Rc<World>) -> Result<Observed, RaceError> {
     let files = ProbeFiles::default();
     let place = Place { host: &host, generator: &generator, clock: &clock, files: &files };
     let stopped = || world.stopped();
-    observe(&plan(folder.path(), &["a"]), folder.path().join("logs"), place, &stopped, &mut Quiet)
+    observe(&plan(folder.path(), &["a"]), folder.path().join("logs"), place, &stopped, &mut Silence)
 }
 
 #[test]

@@ -17,7 +17,7 @@ use deadheat_record::{
 use deadheat_host::process::profile::ProfileError;
 
 use super::*;
-use crate::fakes::{Character, FakeClock, FakeGenerator, FakeHost, FakeLink, World};
+use crate::fakes::{Character, FakeClock, FakeGenerator, FakeHost, FakeLink, Silence, World};
 
 const MS: u64 = 1_000_000;
 
@@ -110,12 +110,6 @@ pub(crate) fn plan(folder: &Path, names: &[&str]) -> Plan {
 fn machine() -> deadheat_record::Machine {
     let document = include_str!("../../../record/tests/fixtures/example.json");
     serde_json::from_str::<deadheat_analysis::Report>(document).unwrap().record.machine
-}
-
-struct Silence;
-
-impl Observer for Silence {
-    fn event(&mut self, _: &Event<'_>) {}
 }
 
 /// Runs the race of a record in a world.
