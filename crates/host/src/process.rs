@@ -41,7 +41,7 @@ use crate::process::run::{LeftBehind, RunId};
 
 /// How long a contender may take to end after TERM.
 const GRACE: Duration = Duration::from_secs(2);
-/// A process that listens on another port after this time probably has a fixed one. It is looked for again each time that the age has doubled.
+/// A process that listens on another port after this time probably has a fixed one. If it listens nowhere yet, deadheat looks again when its age has doubled.
 const LISTENS_BY: Duration = Duration::from_secs(3);
 /// How long a tree may take to stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
