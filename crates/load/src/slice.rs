@@ -58,13 +58,16 @@ impl Slice {
     /// A slice that begins no request: it only prepares connections.
     pub(crate) fn preparing(order: &WorkerOrder, now_ns: u64) -> Slice {
         let order = WorkerOrder { pacer: Pacer::Closed, limit: Limit::requests(0), ..order.clone() };
-        Slice::running(&order, Duration::ZERO, now_ns)
+        Slice::with(Tally::default(), Times::default(), &order, Duration::ZERO, now_ns)
     }
 
     /// The slice itself, starting now.
     pub(crate) fn running(order: &WorkerOrder, timeout: Duration, now_ns: u64) -> Slice {
+        Slice::with(Tally::ready(), Times::new(), order, timeout, now_ns)
+    }
+
+    fn with(mut tally: Tally, prompt: Times, order: &WorkerOrder, timeout: Duration, now_ns: u64) -> Slice {
         let deadline_ns = order.limit.duration.map_or(u64::MAX, |duration| after(now_ns, duration));
-        let mut tally = Tally::default();
         tally.mismatches.reserve(MAX_MISMATCHES);
         tally.samples.reserve(order.max_samples as usize);
         let source = Source::new(plan(order), now_ns, deadline_ns);
@@ -80,7 +83,7 @@ impl Slice {
             samples_left: order.max_samples,
             blocked_since_ns: None,
             counted_until_ns: now_ns,
-            prompt: Times::new(),
+            prompt,
             window: RateWindow::new(nanos(order.settle)),
             backlog: Backlog::new(),
             backlog_closed: false,

@@ -235,6 +235,12 @@ impl Tally {
         self.merge_counts(other);
     }
 
+    /// An empty tally whose distributions have their memory already.
+    pub(crate) fn ready() -> Tally {
+        let [latency, service, send_lag, wait, own_lag] = std::array::from_fn(|_| Times::new());
+        Tally { latency, service, send_lag, wait, own_lag, ..Tally::default() }
+    }
+
     /// Adds a later slice of the same session. Counts and spans of each worker add up, so that the rate is the mean
     /// over both slices, weighted by time.
     pub fn append(&mut self, later: Tally) {
