@@ -399,6 +399,13 @@ fn ticks(stat: &str, cpus: &[usize]) -> Ticks {
     })
 }
 
+/// What the hypervisor has taken from all cores so far, in nanoseconds.
+#[cfg(test)]
+pub(crate) fn stolen_ns() -> u64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    ticks(&stat, &online(&stat)).steal * crate::process::tree::tick_ns()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Open ways to an agent: bytes to it, bytes from it, and what is known of their end.
+//! Links to agents: each carries bytes there and back, and says why it ended.
 //!
 //! Owns: how a program is started that leads to a host, and why it ended. Must not know: what travels.
 
@@ -25,7 +25,7 @@ const ENDING: Duration = Duration::from_secs(1);
 /// How much of the standard error of whatever leads to the agent is kept, in bytes.
 const KEPT_ERRORS: usize = 4 * 1024;
 
-/// A host that can be reached. Several are reached at the same time, each on a thread of its own.
+/// A host that can be reached. Each host is reached on another thread, all at the same time.
 pub trait Reach: Send {
     /// The host's name, in case it cannot be reached.
     fn name(&self) -> String;
@@ -47,11 +47,11 @@ pub struct Link {
     pub input: OwnedFd,
     /// The program to send if the other side asks for it. With none, the agent is there already.
     pub program: Option<Program>,
-    /// What is known of the link's end.
+    /// Says why the link ended.
     pub end: Arc<dyn LinkEnd>,
 }
 
-/// What is known of a link besides its bytes.
+/// Says how a link fares, and closes it.
 pub trait LinkEnd: fmt::Debug + Send + Sync {
     /// Why nothing comes any more. It may wait for a moment until that is known. `noise` is what came before the agent's first line.
     fn reason(&self, noise: &str) -> String;
