@@ -7,7 +7,7 @@
 //! process ends, and with it every thread and connection.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -55,7 +55,7 @@ type Handles = Arc<Mutex<HashMap<u32, (StopHandle, ProgressHandle)>>>;
 /// no other. The caller must end the process when this returns: a slice may still be running.
 pub fn serve(
     input: impl Into<OwnedFd>,
-    output: impl Write + Send + 'static,
+    output: impl Into<OwnedFd>,
     version: &str,
     only: Option<IpAddr>,
 ) -> AgentEnd {
@@ -352,7 +352,7 @@ mod tests {
         while !working.is_finished() {
             thread::yield_now();
         }
-        let writer = Writer::start(io::sink(), None).unwrap();
+        let writer = Writer::start(io::pipe().unwrap().1, None).unwrap();
         let ((sender, _orders), running) = (channel(), Arc::default());
         let reading = Reading { sender, handles: Handles::default(), writer, running, working };
         let ended = reading.receive(Order::Ping(1), Instant::now());

@@ -3,6 +3,7 @@
 //! Owns: the greeting, the pings. Must not know: what carries the link, sessions, nor what other channels do.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
@@ -132,7 +133,8 @@ impl Channel {
         patience: Patience,
         events: Sender<(usize, Event)>,
     ) -> Result<Self, RemoteError> {
-        let Link { name, mut output, input, program, end } = link;
+        let Link { name, output, input, program, end } = link;
+        let mut output = File::from(output);
         let mut start = Start { name: &name, end: &*end, input: Input::new(input) };
         let greeted = start.greet(&mut output, program.as_ref(), version, patience);
         let round_trips = match greeted.and_then(|()| start.first_pings(&mut output, patience)) {

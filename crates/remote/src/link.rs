@@ -3,7 +3,7 @@
 //! Owns: how a program is started that leads to a host, and why it ended. Must not know: what travels.
 
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -42,7 +42,7 @@ pub struct Link {
     /// The name by which the host is shown.
     pub name: String,
     /// Bytes to the agent. When this is dropped, the agent's input ends.
-    pub output: Box<dyn Write + Send>,
+    pub output: OwnedFd,
     /// Bytes from the agent.
     pub input: OwnedFd,
     /// The program to send if the other side asks for it. With none, the agent is there already.
@@ -109,7 +109,7 @@ impl Reach for HostCommand {
         };
         let (errors, reading) = keep_errors(stderr);
         let end = Arc::new(ChildEnd { child: Mutex::new(child), errors, reading });
-        Ok(Link { name, output: Box::new(stdin), input: stdout.into(), program, end })
+        Ok(Link { name, output: stdin.into(), input: stdout.into(), program, end })
     }
 }
 

@@ -1,14 +1,37 @@
-//! Writes frames on a thread of its own, so that nobody who sends has to wait for a slow or dead network.
+//! Writes frames so that nobody who sends has to wait for a slow or dead network.
 //!
-//! Owns: that thread. Must not know: what the frames say.
+//! Owns: the output, and the thread that waits for it. Must not know: what the frames say.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pipe::PIPE_BUF;
+
+use crate::channel::lock;
+
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// Sends frames in order. When all clones are dropped, the output is closed.
 #[derive(Debug, Clone)]
-pub(crate) struct Writer(Sender<Vec<u8>>);
+pub(crate) struct Writer {
+    /// To the thread that waits for the output.
+    sender: Sender<Vec<u8>>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// Held while something is written.
+    output: Mutex<File>,
+    /// Frames that the thread has yet to write.
+    queued: AtomicUsize,
+}
 
 /// Something to write at regular intervals.
 pub(crate) struct Beat {
@@ -17,15 +40,15 @@ pub(crate) struct Beat {
 }
 
 impl Writer {
-    /// Starts the thread.
+    /// Starts the thread. The output is a pipe or a socket that nobody else writes to.
     ///
     /// # Errors
     /// The system cannot start one.
-    pub(crate) fn start(
-        mut output: impl Write + Send + 'static,
-        mut beat: Option<Beat>,
-    ) -> std::io::Result<Self> {
+    pub(crate) fn start(output: impl Into<OwnedFd>, mut beat: Option<Beat>) -> std::io::Result<Self> {
+        let shared = Shared { output: Mutex::new(File::from(output.into())), queued: AtomicUsize::new(0) };
+        let shared = Arc::new(shared);
         let (sender, frames) = channel::<Vec<u8>>();
+        let waiting = Arc::clone(&shared);
         let body = move || {
             let mut due = Instant::now();
             loop {
@@ -35,27 +58,115 @@ impl Writer {
                         Some(left) if !left.is_zero() => frames.recv_timeout(left),
                         _ => {
                             due = Instant::now() + beat.every;
+                            waiting.queued.fetch_add(1, Ordering::SeqCst);
                             Ok((beat.frame)())
                         }
                     },
                 };
                 let written = match next {
-                    Ok(frame) => output.write_all(&frame).and_then(|()| output.flush()),
-                    Err(RecvTimeoutError::Timeout) => Ok(()),
+                    Ok(frame) => lock(&waiting.output).write_all(&frame),
+                    Err(RecvTimeoutError::Timeout) => continue,
                     Err(RecvTimeoutError::Disconnected) => return,
                 };
                 // The side that reads notices the end of the channel and says why.
                 if written.is_err() {
                     return;
                 }
+                waiting.queued.fetch_sub(1, Ordering::SeqCst);
             }
         };
         std::thread::Builder::new().name("write-channel".into()).spawn(body)?;
-        Ok(Self(sender))
+        Ok(Self { sender, shared })
     }
 
-    /// Writes a frame soon. After the channel has broken, it is dropped.
+    /// Writes a frame at once if the output takes it without a wait, else soon. After the channel has broken, it is dropped.
     pub(crate) fn send(&self, frame: Vec<u8>) {
-        let _ = self.0.send(frame);
+        if !self.shared.write_now(&frame) {
+            self.shared.queued.fetch_add(1, Ordering::SeqCst);
+            let _ = self.sender.send(frame);
+        }
+    }
+}
+
+impl Shared {
+    /// Writes the frame if that needs no wait, which saves waking the thread. Says whether it did.
+    fn write_now(&self, frame: &[u8]) -> bool {
+        // A pipe or socket that is ready takes so many bytes (pipe(7)).
+        if frame.len() > PIPE_BUF {
+            return false;
+        }
+        let mut output = match self.output.try_lock() {
+            Ok(output) => output,
+            Err(TryLockError::Poisoned(held)) => held.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        // Frames stay in order: what is queued goes first.
+        if self.queued.load(Ordering::SeqCst) > 0 {
+            return false;
+        }
+        let mut ready = [PollFd::new(&*output, PollFlags::OUT)];
+        let is_ready =
+            matches!(poll(&mut ready, Some(&AT_ONCE)), Ok(1)) && ready[0].revents() == PollFlags::OUT;
+        is_ready && output.write_all(frame).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, pipe};
+
+    use super::*;
+
+    #[test]
+    fn an_idle_pipe_has_the_frame_when_send_returns() {
+        let (from, to) = pipe().unwrap();
+        let writer = Writer::start(to, None).unwrap();
+        for _ in 0..100 {
+            writer.send(b"order".to_vec());
+            let mut ready = [PollFd::new(&from, PollFlags::IN)];
+            assert_eq!(poll(&mut ready, Some(&AT_ONCE)), Ok(1));
+            (&from).read_exact(&mut [0; 5]).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_full_pipe_holds_nobody_up_and_frames_stay_in_order() {
+        let (mut from, to) = pipe().unwrap();
+        let writer = Writer::start(to, None).unwrap();
+        // Far more than a pipe holds; some are too large to be written at once.
+        let frames: Vec<Vec<u8>> = (0..200u8)
+            .map(|number| vec![number; [7, PIPE_BUF, 3 * PIPE_BUF][usize::from(number) % 3]])
+            .collect();
+        for frame in &frames {
+            writer.send(frame.clone());
+        }
+        drop(writer);
+        let mut got = Vec::new();
+        from.read_to_end(&mut got).unwrap();
+        assert!(got == frames.concat(), "{} bytes of {}", got.len(), frames.concat().len());
+    }
+
+    #[test]
+    fn senders_and_beats_never_mix_their_bytes() {
+        let (mut from, to) = pipe().unwrap();
+        let beat = Beat { every: Duration::from_micros(50), frame: Box::new(|| vec![b'b'; 8]) };
+        let writer = Writer::start(to, Some(beat)).unwrap();
+        let senders: Vec<_> = (b'0'..b'4')
+            .map(|name| {
+                let writer = writer.clone();
+                std::thread::spawn(move || {
+                    for _ in 0..500 {
+                        writer.send(vec![name; 8]);
+                    }
+                })
+            })
+            .collect();
+        drop(writer);
+        let mut got = Vec::new();
+        from.read_to_end(&mut got).unwrap();
+        senders.into_iter().for_each(|sender| sender.join().unwrap());
+        let is_whole = |frame: &[u8]| frame.len() == 8 && frame.iter().all(|byte| *byte == frame[0]);
+        assert!(got.chunks(8).all(is_whole));
+        assert_eq!(got.iter().filter(|byte| byte.is_ascii_digit()).count(), 4 * 500 * 8);
     }
 }

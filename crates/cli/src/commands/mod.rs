@@ -86,12 +86,12 @@ fn only_address(arguments: &[OsString]) -> Option<Option<IpAddr>> {
 }
 
 /// Does on this machine what the other side of standard input and output says. When it returns, the process ends.
-fn agent(serve: impl FnOnce(OwnedFd, File) -> AgentEnd) -> u8 {
+fn agent(serve: impl FnOnce(OwnedFd, OwnedFd) -> AgentEnd) -> u8 {
     // Each connection needs one open file. If the limit stays too low, opening the connections fails, and the agent reports it.
     let _ = raise_open_files();
     let pipes = io::stdin().as_fd().try_clone_to_owned().and_then(|input| {
         // Not through the buffer of standard output, which looks for lines.
-        Ok((input, File::from(io::stdout().as_fd().try_clone_to_owned()?)))
+        Ok((input, io::stdout().as_fd().try_clone_to_owned()?))
     });
     let end = match pipes {
         Ok((input, output)) => serve(input, output),

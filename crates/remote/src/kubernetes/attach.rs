@@ -58,7 +58,7 @@ pub(super) fn link(job: &LoadJob, place: &Place) -> Result<Link, ClusterError> {
     let node = place.node.as_deref().unwrap_or("an unknown node");
     Ok(Link {
         name: format!("pod {} on {node}", place.index),
-        output: Box::new(output),
+        output: output.into(),
         input: input.into(),
         program: None,
         end: Arc::new(end),

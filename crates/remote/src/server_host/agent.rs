@@ -6,7 +6,7 @@
 //! follow its record.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek as _, SeekFrom, Write};
+use std::io::{self, Read, Seek as _, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ const MOST_LOGS: usize = 500;
 /// Carries out orders until the channel ends. Work folders are made in `parent`. `version` is that of this program.
 pub fn serve(
     input: impl Into<OwnedFd>,
-    output: impl Write + Send + 'static,
+    output: impl Into<OwnedFd>,
     version: &str,
     parent: &Path,
 ) -> AgentEnd {

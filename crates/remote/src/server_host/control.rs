@@ -4,6 +4,7 @@
 //! does, where its output and its record go.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -119,12 +120,9 @@ pub fn folder_name(machine: &str, folder: &Path) -> String {
 }
 
 /// Exchanges greetings with the agent. Returns the ways to it and from it.
-fn greet(
-    link: Link,
-    version: &str,
-    patience: Patience,
-) -> Result<(Box<dyn Write + Send>, Input), RemoteError> {
-    let Link { name, mut output, input, program, end } = link;
+fn greet(link: Link, version: &str, patience: Patience) -> Result<(File, Input), RemoteError> {
+    let Link { name, output, input, program, end } = link;
+    let mut output = File::from(output);
     let mut start = Start { name: &name, end: &*end, input: Input::new(input) };
     if let Err(error) = start.greet(&mut output, program.as_ref(), version, patience) {
         drop(output);
