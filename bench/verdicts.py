@@ -174,15 +174,8 @@ class Campaign:
 
     def contained(self, server: races.Server, **env: object) -> str:
         """The server's command in a container on the host's network."""
-        if subprocess.run(["podman", "image", "exists", IMAGE]).returncode:
-            # An archive without a file; an image must have one layer at least.
-            with tempfile.TemporaryFile() as empty:
-                empty.write(bytes(10_240))
-                empty.seek(0)
-                subprocess.run(["podman", "import", "-", IMAGE], stdin=empty, check=True, capture_output=True)
-        words = [f"--volume={path}:{path}:ro" for path in (*SEEN_INSIDE, self.folder)]
-        words += [f"--env={key}={value}" for key, value in env.items()]
-        return f"podman run --network=host {' '.join(words)} {IMAGE} {server.command}"
+        words = [*seen_inside(self.folder), *(f"--env={key}={value}" for key, value in env.items())]
+        return f"podman run --network=host {' '.join(words)} {image()} {server.command}"
 
     def foreign(self, _kind: str, number: int, server: races.Server) -> dict:
         # The servers go by threes, the cores by twos: all six combinations come.
@@ -212,6 +205,22 @@ class Campaign:
         more = self.items(server, 0.03) if kind == "wrk-3" else 0
         commands = [server.with_env(), server.with_env(MORE=more)]
         return races.wrk_pair(commands, WRK_RUNS, WRK_S, SERVER_CPU, LOAD_CPU)
+
+
+def image() -> str:
+    """The name of an image with nothing in it."""
+    if subprocess.run(["podman", "image", "exists", IMAGE]).returncode:
+        # An archive without a file; an image must have one layer at least.
+        with tempfile.TemporaryFile() as empty:
+            empty.write(bytes(10_240))
+            empty.seek(0)
+            subprocess.run(["podman", "import", "-", IMAGE], stdin=empty, check=True, capture_output=True)
+    return IMAGE
+
+
+def seen_inside(folder: Path) -> list[str]:
+    """Options with which a container sees what servers need of this machine, and the folder."""
+    return [f"--volume={path}:{path}:ro" for path in (*SEEN_INSIDE, folder)]
 
 
 def place_options(kind: str) -> tuple[str, ...]:

@@ -670,8 +670,10 @@ fn doctor_examines_the_network_to_the_load_hosts() {
 fn a_load_host_that_is_lost_ends_an_examination() {
     let (kit, _turn) = (kit(), turn());
     stand_in(&kit);
-    let words = ["doctor", "--load-host", "ssh://a", "--server-address", "127.0.0.1", "--json", "d.json"];
-    let mut running = kit.deadheat(words).env("DEADHEAT_SSH", kit.path().join("ssh")).spawn();
+    // Eight epochs, each with a warm-up of a second.
+    let words = ["doctor", "--load-host", "ssh://a", "--server-address", "127.0.0.1", "--measure", "100ms"];
+    let doctor = kit.deadheat(words).args(["--json", "d.json"]);
+    let mut running = doctor.env("DEADHEAT_SSH", kit.path().join("ssh")).spawn();
     let said = running.stderr_path();
     let said = move || fs::read_to_string(&said).unwrap_or_default();
     running.wait_for("the race", || said().contains("noise floor"));

@@ -145,13 +145,13 @@ fn examine(
     match elsewhere {
         None => {
             console.note("ceiling: loading the null server for two seconds");
-            let (reached, io_uring) = ceiling(&record.pinning)?;
+            let (reached, io_uring) = ceiling(&record.pinning, flags.measured())?;
             record.ceiling = Some(reached);
             record.machine.details.io_uring = Some(io_uring);
         }
         Some(elsewhere) => {
             console.note("link and ceiling: the load hosts load the null server for a few seconds");
-            let (reached, link, io_uring) = over_link(elsewhere, &record.pinning)?;
+            let (reached, link, io_uring) = over_link(elsewhere, &record.pinning, flags.measured())?;
             (record.ceiling, record.link) = (Some(reached), Some(link));
             record.machine.details.io_uring = Some(io_uring);
         }

@@ -22,8 +22,9 @@ use crate::load::{MEASURED, WARMUP};
 const CONNECTIONS: usize = 64;
 /// The work for each answer of the built-in contender.
 const WORK: Duration = Duration::from_micros(40);
-/// The number of pairs of slices that check a plant, and the length of a slice.
+/// The number of pairs of slices that check a plant, the fewest in tests, and the length of a slice.
 const PAIRS: u32 = 20;
+const FEWEST_PAIRS: u32 = 4;
 const SLICE: Duration = Duration::from_millis(100);
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -37,11 +38,11 @@ struct Loaded {
 }
 
 impl Loaded {
-    fn start(pinning: &Pinning, spin: Spin, backend: Backend) -> std::io::Result<Self> {
+    fn start(pinning: &Pinning, spin: Spin, backend: Backend, measured: Duration) -> std::io::Result<Self> {
         let server = NullServer::start(NullConfig { spin, backend, ..null(pinning) });
         let server = server.map_err(std::io::Error::other)?;
         let mut session = Session::open(session(&server, pinning)?).map_err(std::io::Error::other)?;
-        slice(&mut session, WARMUP)?;
+        slice(&mut session, WARMUP.min(measured))?;
         let backend = server.backend();
         Ok(Self { session, _server: server, backend, threads: pinning.server_cpus.len().max(1) })
     }
@@ -81,13 +82,14 @@ fn slice(session: &mut dyn LoadSession, duration: Duration) -> std::io::Result<T
     session.slice(&SliceOrder::closed(duration)).map_err(std::io::Error::other)
 }
 
-/// The rate of the generator, on its cores, against a server that does nothing; and whether io_uring is available.
+/// The rate of the generator, on its cores, against a server that does nothing, which is `measured` for so long; and whether io_uring is
+/// available.
 ///
 /// # Errors
 /// The server or the generator fails.
-pub(crate) fn ceiling(pinning: &Pinning) -> std::io::Result<(DoctorCeiling, bool)> {
-    let mut loaded = Loaded::start(pinning, Spin::default(), Backend::Auto)?;
-    let tally = slice(&mut loaded.session, MEASURED)?;
+pub(crate) fn ceiling(pinning: &Pinning, measured: Duration) -> std::io::Result<(DoctorCeiling, bool)> {
+    let mut loaded = Loaded::start(pinning, Spin::default(), Backend::Auto, measured)?;
+    let tally = slice(&mut loaded.session, measured)?;
     let ceiling = reached(&tally, loaded.session.workers(), loaded.session.backend());
     Ok((ceiling, loaded.backend == Backend::Uring))
 }
@@ -105,13 +107,14 @@ fn reached(tally: &Tally, threads: usize, backend: Backend) -> DoctorCeiling {
 }
 
 /// The rate of the load hosts against a server on this machine that does nothing, over the network between them; what that
-/// network can do; and whether io_uring is available here.
+/// network can do; and whether io_uring is available here. The rate is `measured` for so long.
 ///
 /// # Errors
 /// The server or a load host fails.
 pub(crate) fn over_link(
     elsewhere: &Elsewhere,
     pinning: &Pinning,
+    measured: Duration,
 ) -> std::io::Result<(DoctorCeiling, DoctorLink, bool)> {
     let start = |body_bytes| {
         let address = Address::Tcp((elsewhere.from().server_address, 0).into());
@@ -121,8 +124,8 @@ pub(crate) fn over_link(
     let config = session(&server, pinning)?;
     let hosts = elsewhere.round_trips(&config)?;
     let mut opened = elsewhere.open(config.clone()).map_err(std::io::Error::other)?;
-    slice(&mut *opened, WARMUP)?;
-    let tally = slice(&mut *opened, MEASURED)?;
+    slice(&mut *opened, WARMUP.min(measured))?;
+    let tally = slice(&mut *opened, measured)?;
     let threads = config.threads * elsewhere.count();
     drop(opened);
     let large = start(LARGE_BODY)?;
@@ -142,22 +145,23 @@ pub(crate) struct Calibration {
     pub(crate) steps: u64,
     /// The total cost of an answer on its core, in nanoseconds.
     pub(crate) cost_ns: f64,
+    /// How long that cost was measured.
+    measured: Duration,
 }
 
-/// Calibrates on the servers' cores.
+/// Calibrates on the servers' cores. The cost of an answer is `measured` for so long.
 ///
 /// # Errors
 /// The server or the generator fails.
-pub(crate) fn calibrate(pinning: &Pinning) -> std::io::Result<Calibration> {
+pub(crate) fn calibrate(pinning: &Pinning, measured: Duration) -> std::io::Result<Calibration> {
     let cores = pinning.server_cpus.clone();
     // A separate thread, because it is pinned to the servers' cores and the current thread must not be.
-    let measured = std::thread::spawn(move || affinity::pin(&cores).map(|()| step_ns())).join();
-    let step_ns =
-        measured.map_err(|_| std::io::Error::other("the length of a step could not be measured"))??;
+    let step = std::thread::spawn(move || affinity::pin(&cores).map(|()| step_ns())).join();
+    let step_ns = step.map_err(|_| std::io::Error::other("the length of a step could not be measured"))??;
     let steps = (WORK.as_nanos() as f64 / step_ns).round() as u64;
-    let mut loaded = Loaded::start(pinning, Spin::steps(steps), Backend::Epoll)?;
-    let cost_ns = loaded.cost_ns(MEASURED)?;
-    Ok(Calibration { step_ns, steps, cost_ns: cost_ns.ok_or_else(no_answer)? })
+    let mut loaded = Loaded::start(pinning, Spin::steps(steps), Backend::Epoll, measured)?;
+    let cost_ns = loaded.cost_ns(measured)?;
+    Ok(Calibration { step_ns, steps, cost_ns: cost_ns.ok_or_else(no_answer)?, measured })
 }
 
 fn no_answer() -> std::io::Error {
@@ -173,10 +177,12 @@ impl Calibration {
     /// The server or the generator fails.
     pub(crate) fn plant(&self, share: f64, pinning: &Pinning) -> std::io::Result<Plant> {
         let contender_steps = self.steps + (share * self.cost_ns / self.step_ns).round() as u64;
-        let mut baseline = Loaded::start(pinning, Spin::steps(self.steps), Backend::Epoll)?;
-        let mut contender = Loaded::start(pinning, Spin::steps(contender_steps), Backend::Epoll)?;
+        let start = |steps| Loaded::start(pinning, Spin::steps(steps), Backend::Epoll, self.measured);
+        let (mut baseline, mut contender) = (start(self.steps)?, start(contender_steps)?);
+        let share = self.measured.as_secs_f64() / MEASURED.as_secs_f64();
+        let pairs = ((f64::from(PAIRS) * share) as u32).max(FEWEST_PAIRS);
         let mut logs = Vec::new();
-        for pair in 0..PAIRS {
+        for pair in 0..pairs {
             // The order alternates, so that a slowdown of the machine affects both.
             let (first, second) =
                 if pair % 2 == 0 { (&mut baseline, &mut contender) } else { (&mut contender, &mut baseline) };
@@ -186,7 +192,7 @@ impl Calibration {
             // A slice in which other programs had the cores says nothing.
             logs.extend(ratio.map(f64::ln));
         }
-        if logs.len() < PAIRS as usize / 2 {
+        if logs.len() < pairs as usize / 2 {
             return Err(no_answer());
         }
         let sample = Sample::of(&logs);

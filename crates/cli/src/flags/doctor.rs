@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::input::requested;
 use super::{Output, RaceHostFlags};
+use crate::load::MEASURED;
 use deadheat_study::choices::{MachineChoices, UsageError};
 use deadheat_study::plan::AdHoc;
 use deadheat_study::values;
@@ -58,12 +59,17 @@ pub(crate) struct DoctorFlags {
     /// As in a race, for tests
     #[arg(long, hide = true, value_name = "TIME", value_parser = values::duration)]
     pub(crate) warmup: Option<Duration>,
-    /// As in a race, for tests
+    /// As in a race, for tests; the generator and the built-in servers are not measured for longer either
     #[arg(long, hide = true, value_name = "TIME", value_parser = values::duration)]
     pub(crate) measure: Option<Duration>,
 }
 
 impl DoctorFlags {
+    /// How long the generator and the built-in servers are measured.
+    pub(crate) fn measured(&self) -> Duration {
+        self.measure.map_or(MEASURED, |measure| measure.min(MEASURED))
+    }
+
     /// The command twice, as a race would be given it; none without one.
     ///
     /// # Errors
