@@ -16,7 +16,7 @@ use deadheat_record::{
     Difference, End, Epoch, Experiment, Finding, Handicap, Journal, LaterCeiling, Line, LinkBandwidth, Pilot,
     PilotContender, Plan, Record, ScenarioLink, ScenarioPlan, WriteError,
 };
-use deadheat_stats::{Next, Progress, WarmupLimits, mser5, warmup_length_s};
+use deadheat_stats::{Next, Progress, WarmupLimits, pilot_cut, warmup_length_s};
 
 use crate::ask::LoadGenerator;
 use crate::authority::{Authority, AuthorityError};
@@ -448,7 +448,7 @@ impl Race<'_> {
             let sum = one.stretch(window, 0, enough).map_err(|error| lost(&one.runner, &error))?;
             let instructions = counted.until(sum.completions);
             epoch_run.still_there(one, "in the pilot")?;
-            let cut_ns = mser5(&rates).map(|windows| windows as u64 * window.as_nanos() as u64);
+            let cut_ns = pilot_cut(&rates).map(|windows| windows as u64 * window.as_nanos() as u64);
             let handicap = self.handicap(epoch_run, one)?;
             let window_rates_per_s = if windows > 1 { rates } else { Vec::new() };
             contenders.push(PilotContender {

@@ -59,5 +59,5 @@ pub use serial::Serial;
 pub use slope::{Climb, FEWEST_SLOPES, STEADY, STEADY_ALPHA, Slope, climbs, slope};
 pub use usl::Usl;
 pub use verdict::{Direction, Ruling, Verdict};
-pub use warmup::{WarmupLimits, mser5, warmup_length_s};
+pub use warmup::{WarmupLimits, mser5, pilot_cut, warmup_length_s};
 pub use welch::{ENDED_BY_ITSELF, Welch, epoch_log_level};
