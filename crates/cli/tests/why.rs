@@ -84,6 +84,10 @@ fn profiled(kit: &Kit, server: &str, work: u32) -> Option<Value> {
         return None;
     }
     kit.assert_nothing_left();
+    let files = std::fs::read_dir(kit.path()).unwrap().flatten().map(|entry| entry.file_name());
+    let files = files.map(|name| name.to_string_lossy().into_owned());
+    let logs: Vec<String> = files.filter(|name| name.ends_with("-v8.log")).collect();
+    assert!(logs.is_empty(), "logs of V8 are left in the current folder: {logs:?}");
     assert!(outcome.stdout.contains("from a separate diagnostic pass"), "{outcome}");
     assert!(outcome.stdout.contains("planted"), "{outcome}");
     let profiles: Vec<&Value> =

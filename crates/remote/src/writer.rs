@@ -17,7 +17,7 @@ use crate::channel::lock;
 
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// Sends frames in order. When all clones are dropped, the output is closed.
+/// Sends frames in order. When all clones are dropped, the output is closed, also if it broke before.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
     /// To the thread that waits for the output.
@@ -91,7 +91,7 @@ impl Writer {
 impl Shared {
     /// Writes the frame if that needs no wait, which saves waking the thread. Says whether it did.
     fn write_now(&self, frame: &[u8]) -> bool {
-        // A pipe or socket that is ready takes so many bytes (pipe(7)).
+        // Linux calls a pipe ready if a page of it is free, and a UNIX socket if most of its buffer is: both take so many bytes.
         if frame.len() > PIPE_BUF {
             return false;
         }
@@ -144,6 +144,39 @@ mod tests {
         let mut got = Vec::new();
         from.read_to_end(&mut got).unwrap();
         assert!(got == frames.concat(), "{} bytes of {}", got.len(), frames.concat().len());
+    }
+
+    #[test]
+    fn frames_stay_in_order_while_the_reader_is_now_slow_and_now_fast() {
+        let (mut from, to) = pipe().unwrap();
+        let writer = Writer::start(to, None).unwrap();
+        let frames: Vec<Vec<u8>> = (0..2_000u32).map(|number| number.to_be_bytes().repeat(512)).collect();
+        let expected = frames.concat();
+        let reader = std::thread::spawn(move || {
+            let (mut got, mut piece) = (Vec::new(), vec![0; 256 * 1024]);
+            while let Ok(count @ 1..) = from.read(&mut piece) {
+                got.extend_from_slice(&piece[..count]);
+                // Now and then the pipe fills up, and then it is emptied at once.
+                if got.len() % 7 == 0 {
+                    std::thread::sleep(Duration::from_micros(500));
+                }
+            }
+            got
+        });
+        frames.into_iter().for_each(|frame| writer.send(frame));
+        drop(writer);
+        assert!(reader.join().unwrap() == expected);
+    }
+
+    #[test]
+    fn a_reader_that_has_gone_holds_nobody_up() {
+        let (from, to) = pipe().unwrap();
+        let writer = Writer::start(to, None).unwrap();
+        drop(from);
+        for _ in 0..100 {
+            writer.send(vec![0; 2 * PIPE_BUF]);
+            writer.send(b"order".to_vec());
+        }
     }
 
     #[test]

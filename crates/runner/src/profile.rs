@@ -34,11 +34,18 @@ const DUMPS: &str = "profile";
 const PRELOAD: &str = "preload.cjs";
 /// Node.js takes these options of V8 from a script only. Functions above V8's limit for small ones stay functions of their own in the compiled
 /// code, so that the profile names them. `v8` knows no option that an older version lacks; the script goes on in any case.
+///
+/// With `--perf-basic-prof`, V8 also begins a log of its own in the current folder, which is the user's: the script removes it.
 const PRELOAD_SCRIPT: &str = "\
 try {
   const { setFlagsFromString } = require('node:v8');
   setFlagsFromString('--max-inlined-bytecode-size=27');
   if (Number(process.versions.node.split('.')[0]) >= 22) setFlagsFromString('--max-maglev-inlined-bytecode-size=27');
+} catch {}
+try {
+  const { readdirSync, unlinkSync } = require('node:fs');
+  const isLog = name => name.startsWith('isolate-') && name.endsWith(`-${process.pid}-v8.log`);
+  readdirSync('.').filter(isLog).forEach(name => unlinkSync(name));
 } catch {}
 ";
 
@@ -264,6 +271,8 @@ impl Drop for Dumps {
 fn variables(folder: &Path) -> BTreeMap<String, String> {
     let preload = folder.join(PRELOAD).display().to_string().replace('\\', r"\\").replace('"', "\\\"");
     let folder = folder.display().to_string();
+    // V8's own log would begin in the current folder, which is the user's. Commas end an option.
+    let v8_log = if folder.contains(',') { String::new() } else { format!(",--logfile={folder}/v8.log") };
     let variables = [
         (
             "NODE_OPTIONS",
@@ -271,9 +280,10 @@ fn variables(folder: &Path) -> BTreeMap<String, String> {
         ),
         (
             "DENO_V8_FLAGS",
-            "--perf-basic-prof,--interpreted-frames-native-stack,--max-inlined-bytecode-size=27,\
-             --max-maglev-inlined-bytecode-size=27"
-                .to_owned(),
+            format!(
+                "--perf-basic-prof,--interpreted-frames-native-stack,--max-inlined-bytecode-size=27,\
+                 --max-maglev-inlined-bytecode-size=27{v8_log}"
+            ),
         ),
         ("BUN_JSC_useJITDump", "1".to_owned()),
         ("BUN_JSC_jitDumpDirectory", folder),
@@ -352,6 +362,7 @@ mod tests {
     fn a_path_with_spaces_stays_one_option_of_node() {
         let variables = variables(Path::new("/srv/a \"b\""));
         assert!(variables["NODE_OPTIONS"].ends_with("--require \"/srv/a \\\"b\\\"/preload.cjs\""));
+        assert!(variables["DENO_V8_FLAGS"].ends_with(",--logfile=/srv/a \"b\"/v8.log"));
         assert_eq!(variables["BUN_JSC_jitDumpDirectory"], "/srv/a \"b\"");
     }
 }

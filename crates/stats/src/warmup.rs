@@ -45,8 +45,8 @@ pub fn mser5(rates: &[f64]) -> Option<usize> {
 
 /// How many of the first windows of a pilot to cut: as [`mser5`], or half of them if the rate still climbs after that cut.
 ///
-/// MSER-5 may cut too little where a climb pauses, because it also shortens what it looks at. Here the rate climbs if the 99 % interval of its
-/// change, from between the cut and the half to after the half, lies above 1 % (Welch's, of the logs of the batch means).
+/// MSER-5 may cut too little where a climb pauses. The rate still climbs if the batches after the middle are faster than those between the cut
+/// and the middle, with a 99 % interval that lies above 1 % (Welch's, of the logs of the batch means).
 pub fn pilot_cut(rates: &[f64]) -> Option<usize> {
     let cut = mser5(rates)?;
     let half = rates.len() / BATCH / 2 * BATCH;
@@ -142,6 +142,9 @@ mod tests {
             assert_eq!(pilot_cut(&rates), mser5(&rates));
         }
         assert_eq!((pilot_cut(&[]), pilot_cut(&[0.0; 40])), (None, None));
+        // Nothing is left between cut and middle.
+        let late = windows(&[[10.0; 8], [100.0; 8]].concat());
+        assert_eq!((mser5(&late), pilot_cut(&late)), (Some(40), Some(40)));
     }
 
     #[test]
@@ -165,6 +168,7 @@ mod tests {
         fn the_unit_of_the_rate_does_not_matter(rates in prop::collection::vec(1.0_f64..1e5, 20..100)) {
             let doubled: Vec<f64> = rates.iter().map(|y| y * 2.0).collect();
             prop_assert_eq!(mser5(&rates), mser5(&doubled));
+            prop_assert_eq!(pilot_cut(&rates), pilot_cut(&doubled));
         }
     }
 }

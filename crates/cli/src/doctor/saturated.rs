@@ -179,8 +179,8 @@ impl Calibration {
         let contender_steps = self.steps + (share * self.cost_ns / self.step_ns).round() as u64;
         let start = |steps| Loaded::start(pinning, Spin::steps(steps), Backend::Epoll, self.measured);
         let (mut baseline, mut contender) = (start(self.steps)?, start(contender_steps)?);
-        let share = self.measured.as_secs_f64() / MEASURED.as_secs_f64();
-        let pairs = ((f64::from(PAIRS) * share) as u32).max(FEWEST_PAIRS);
+        let shortened = self.measured.as_secs_f64() / MEASURED.as_secs_f64();
+        let pairs = ((f64::from(PAIRS) * shortened) as u32).max(FEWEST_PAIRS);
         let mut logs = Vec::new();
         for pair in 0..pairs {
             // The order alternates, so that a slowdown of the machine affects both.
