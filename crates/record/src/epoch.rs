@@ -75,8 +75,7 @@ pub struct PilotContender {
     pub contender: String,
     /// Completions per second in each window, in time order.
     pub window_rates_per_s: Vec<f64>,
-    /// End of the warm-up by MSER-5, or half of the pilot if the rate climbs after that; in nanoseconds from the first request. Null if there
-    /// were too few windows.
+    /// End of the warm-up by MSER-5, or half of the pilot if the rate climbs after that, in nanoseconds; null if there were too few windows.
     pub cut_ns: Option<u64>,
     /// Effect on the rate when the generator does additional work for each request; absent for open loads, and if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
