@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn senders_and_beats_never_mix_their_bytes() {
         let (mut from, to) = pipe().unwrap();
-        let beat = Beat { every: Duration::from_micros(50), frame: Box::new(|| vec![b'b'; 8]) };
+        let beat = Beat { every: Duration::from_millis(1), frame: Box::new(|| vec![b'b'; 8]) };
         let writer = Writer::start(to, Some(beat)).unwrap();
         let senders: Vec<_> = (b'0'..b'4')
             .map(|name| {
