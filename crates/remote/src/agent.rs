@@ -1,6 +1,6 @@
-//! The agent: it carries load on its machine as it is told over its standard input.
+//! The agent: it reads orders from its standard input, and loads servers from its machine.
 //!
-//! Owns: its sessions, and that it ends with its channel. Must not know: who gives the orders and what they are for.
+//! Owns: its sessions, and that it ends with its channel. Must not know: where the orders come from, and their purpose.
 //!
 //! It opens connections only to the addresses in its orders. It starts no other program and writes no file. The thread
 //! that calls [`serve`] reads orders and watches the deadline; another one carries them out. When `serve` returns, the
@@ -284,7 +284,7 @@ impl Worker {
                 })
             }
             Order::Handicap { session, handicap } => {
-                // If a worker is lost, the next slice says so.
+                // If a worker is lost, the next slice fails, with the reason.
                 let _ = self.sessions.get(&session).map(|session| session.set_handicap(handicap));
                 None
             }

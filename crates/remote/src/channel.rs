@@ -24,7 +24,7 @@ use crate::writer::{Beat, Writer};
 const CLOSING: Duration = Duration::from_secs(2);
 /// Most bytes that a host's shell may write before the agent's first line.
 const MOST_NOISE: usize = 64 * 1024;
-/// Round trips that are measured at the start: at most so many, and for so long.
+/// The most round trips that are measured at the start, and the longest time for them.
 const FIRST_PINGS: u64 = 50;
 const FIRST_PINGS_FOR: Duration = Duration::from_millis(500);
 /// Most round trips that are kept until they are taken. A load without a race never takes them.

@@ -82,8 +82,8 @@ fn slice(session: &mut dyn LoadSession, duration: Duration) -> std::io::Result<T
     session.slice(&SliceOrder::closed(duration)).map_err(std::io::Error::other)
 }
 
-/// The rate of the generator, on its cores, against a server that does nothing, which is `measured` for so long; and whether io_uring is
-/// available.
+/// Loads a server that does nothing. Returns the generator's rate, on its cores, and whether io_uring is available. `measured` is the length of
+/// the measurement.
 ///
 /// # Errors
 /// The server or the generator fails.
@@ -107,7 +107,7 @@ fn reached(tally: &Tally, threads: usize, backend: Backend) -> DoctorCeiling {
 }
 
 /// The rate of the load hosts against a server on this machine that does nothing, over the network between them; what that
-/// network can do; and whether io_uring is available here. The rate is `measured` for so long.
+/// network can do; and whether io_uring is available here. `measured` is the length of the rate's measurement.
 ///
 /// # Errors
 /// The server or a load host fails.
@@ -149,7 +149,7 @@ pub(crate) struct Calibration {
     measured: Duration,
 }
 
-/// Calibrates on the servers' cores. The cost of an answer is `measured` for so long.
+/// Calibrates on the servers' cores. `measured` is the length of the measurement of an answer's cost.
 ///
 /// # Errors
 /// The server or the generator fails.
