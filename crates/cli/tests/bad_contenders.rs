@@ -324,6 +324,10 @@ fn measures_that_fail_have_no_value() {
 fn last_words_are_this_runs() {
     let (kit, _turn) = (kit(), turn());
     kit.file("r.logs/1-bad-pilot.log", "old words\n");
+    let own = ["r.logs/prod.log", "r.logs/1-2026.log"];
+    for file in own {
+        kit.file(file, "of the user");
+    }
     let outcome = kit
         .race()
         .contender("good", &server_line(&["--json"]))
@@ -334,6 +338,7 @@ fn last_words_are_this_runs() {
     outcome.assert_status(2).assert_stderr_has("| new words");
     assert!(!outcome.stderr.contains("old words"), "{outcome}");
     assert_eq!(kit.read("r.logs/1-bad-pilot.log"), "new words\n");
+    own.iter().for_each(|file| assert_eq!(kit.read(file), "of the user"));
 }
 
 #[test]
@@ -355,6 +360,7 @@ fn wrong_usage_says_what_to_type() {
         (&["race", "--epochs", "many", "a", "b"], "many"),
         (&["race", "./no-such-study"], "no-such-study"),
         (&["race", "--server-cpus", "0", "--load-cpus", "0", "a", "b"], "0"),
+        (&["race", "--html", ".", "a", "b"], "cannot write .: is a directory"),
     ] {
         let outcome = kit.deadheat(arguments.iter().copied()).run();
         outcome.assert_status(2).assert_stderr_has(word);

@@ -40,7 +40,7 @@ pub fn check(
     observer: &mut dyn Observer,
 ) -> Result<Checked, RaceError> {
     let failed = |path: &Path, source| RaceError::Folder { path: path.into(), source };
-    fresh_logs(&logs).map_err(|source| failed(&logs, source))?;
+    fresh_logs(&logs, plan).map_err(|source| failed(&logs, source))?;
     std::fs::create_dir_all(&plan.work).map_err(|source| failed(&plan.work, source))?;
     let contract = Contract::new(&plan.probes, place.files, Duration::from_nanos(plan.method.timeout_ns))?;
     let (request, values) = (contract.first_request()?, command::values(plan));

@@ -21,6 +21,7 @@ use deadheat_host::clock::Clock;
 use deadheat_host::command::{Ran, SEED, ShellCommand, in_words, values_of};
 use deadheat_host::process::{Observe, Process, ProcessSpec, StartError, wait_ready};
 
+const NULL_SERVER_LOG: &str = "null-server.log";
 /// Statuses with which a proxy reports that the server behind it is not up yet.
 const NOT_YET: [u16; 3] = [502, 503, 504];
 /// A command that says whether a service is ready is killed after this long, and run again.
@@ -143,7 +144,7 @@ impl Launcher<'_> {
             cpus: &self.plan.pinning.server_cpus,
             limits: &Limits::default(),
             ending: &Ending::default(),
-            log: self.logs.join("null-server.log"),
+            log: self.logs.join(NULL_SERVER_LOG),
             values: &values,
             sockets: &self.plan.work,
             observe: Observe::Nothing,
@@ -281,10 +282,7 @@ impl Launcher<'_> {
 
     /// The log file of a contender's start or of one of its commands. `when` may be any text.
     pub(crate) fn log(&self, contender: usize, when: &str) -> PathBuf {
-        let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
-        let plain = |text: &str, most: usize| text.chars().map(plain).take(most).collect::<String>();
-        let (name, when) = (plain(&self.plan.contenders[contender].name, 40), plain(when, 80));
-        self.logs.join(format!("{contender}-{name}-{when}.log"))
+        self.logs.join(format!("{}{}.log", log_prefix(self.plan, contender), plain(when, 80)))
     }
 
     /// Starts the plan's services in order and waits until each is ready. Adds their ports and sockets to the values of placeholders.
@@ -304,7 +302,7 @@ impl Launcher<'_> {
                 cpus: &self.plan.pinning.server_cpus,
                 limits: &Limits::default(),
                 ending: &service.ending,
-                log: self.logs.join(format!("service-{index}.log")),
+                log: self.logs.join(service_log(index)),
                 values: &self.values,
                 sockets: &self.plan.work,
                 observe: Observe::Nothing,
@@ -374,7 +372,7 @@ impl Launcher<'_> {
                 let own = self.values.get(&format!("{}.{key}", service.name));
                 values.extend(own.map(|value| (key.to_owned(), value.clone())));
             }
-            let log = self.logs.join(format!("service-{index}-reset.log"));
+            let log = self.logs.join(reset_log(index));
             let command = ShellCommand::beside_services(reset, &service.folder, &service.env, &values, log);
             let patience = Duration::from_nanos(self.plan.method.ready_ns);
             let problem = match command.run_until(patience, self.stopped) {
@@ -412,19 +410,46 @@ pub(crate) enum ResetError {
     },
 }
 
-/// Creates the folder for logs, and removes logs of an earlier run, so that the last lines shown come from this run.
+/// The beginning of a text as a part of a file name.
+fn plain(text: &str, most: usize) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+    text.chars().map(plain).take(most).collect()
+}
+
+/// How the names of a contender's logs begin.
+fn log_prefix(plan: &Plan, contender: usize) -> String {
+    format!("{contender}-{}-", plain(&plan.contenders[contender].name, 40))
+}
+
+/// Creates the folder for logs, and removes logs of an earlier run, so that the last lines shown come from this run. Other files stay: the folder may be
+/// the user's.
 ///
 /// # Errors
 /// When the folder cannot be created, or a log cannot be removed.
-pub(crate) fn fresh_logs(folder: &Path) -> io::Result<()> {
+pub(crate) fn fresh_logs(folder: &Path, plan: &Plan) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
+    let of_contenders = (0..plan.contenders.len()).map(|index| log_prefix(plan, index));
+    let of_services = (0..plan.services.len()).flat_map(|index| [service_log(index), reset_log(index)]);
+    let (of_contenders, of_services): (Vec<String>, Vec<String>) =
+        (of_contenders.collect(), of_services.collect());
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|end| end == "log") {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        let is_contenders = || of_contenders.iter().any(|prefix| name.starts_with(prefix.as_str()));
+        let is_own = name == NULL_SERVER_LOG || of_services.iter().any(|one| one == name);
+        if is_own || (name.ends_with(".log") && is_contenders()) {
             std::fs::remove_file(&path)?;
         }
     }
     Ok(())
+}
+
+fn service_log(index: usize) -> String {
+    format!("service-{index}.log")
+}
+
+fn reset_log(index: usize) -> String {
+    format!("service-{index}-reset.log")
 }
 
 /// Runs a command whose exit status says whether a service is ready.

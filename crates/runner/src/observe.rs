@@ -61,7 +61,7 @@ pub fn observe(
     observer: &mut dyn Observer,
 ) -> Result<Observed, RaceError> {
     let failed = |path: &PathBuf, source| RaceError::Folder { path: path.clone(), source };
-    fresh_logs(&logs).map_err(|source| failed(&logs, source))?;
+    fresh_logs(&logs, plan).map_err(|source| failed(&logs, source))?;
     std::fs::create_dir_all(&plan.work).map_err(|source| failed(&plan.work, source))?;
     let contract = Contract::new(&plan.probes, place.files, Duration::from_nanos(plan.method.timeout_ns))?;
     let authority = Authority::of(plan)?;

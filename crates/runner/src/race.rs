@@ -163,8 +163,11 @@ impl Race<'_> {
             return self.finish();
         }
         let failed = |path: &Path, source| RaceError::Folder { path: path.into(), source };
-        let make = if self.record.resumed_unix_ms.is_empty() { fresh_logs } else { make_folder };
-        make(&self.logs).map_err(|source| failed(&self.logs, source))?;
+        let made = match self.record.resumed_unix_ms.is_empty() {
+            true => fresh_logs(&self.logs, &plan),
+            false => make_folder(&self.logs),
+        };
+        made.map_err(|source| failed(&self.logs, source))?;
         make_folder(&plan.work).map_err(|source| failed(&plan.work, source))?;
         let Place { host, generator, clock, files } = self.place;
         host.pin(plan.load_cpus_here())
@@ -622,9 +625,12 @@ impl Race<'_> {
         if let Some(judgement) = judged.decision() {
             // A race that continues after a look stops only at another look. At any other epoch its last interval would not be one that
             // a verdict rests on.
-            let at_a_look = judgement.look == judgement.pairs.first().map(|pair| pair.epochs);
+            let counted = judgement.pairs.first().map(|pair| pair.epochs);
+            let at_a_look = judgement.look == counted;
             match judgement.next {
-                Next::Decided if at_a_look && !self.is_unsettled(run) => return Ok(Some(End::Decided)),
+                Next::Decided if at_a_look && !self.is_unsettled(run, counted.unwrap_or(0)) => {
+                    return Ok(Some(End::Decided));
+                }
                 Next::Exhausted => return Ok(Some(End::Maximum)),
                 Next::Decided | Next::GoOn { .. } => {}
             }
@@ -792,7 +798,8 @@ pub fn due_unix_ms(record: &Record, scenario: &str, epochs: u64) -> Option<u64> 
     Some(last.saturating_add((over_ms / (most - 1).max(1)).saturating_mul(epochs)))
 }
 
-/// What a scenario has spent of its time budget, in nanoseconds: its pilot and all its epochs, those that do not count included.
+/// What a scenario has spent of its time budget, in nanoseconds: its pilot and its epochs, those that do not count included. Epochs from before a longer
+/// warm-up are free: with them, too little would be left for as many epochs as the first look needs.
 pub fn spent_ns(record: &Record, scenario: &str) -> u64 {
     let plan = &record.plan;
     let slice_ns = plan.scenario(scenario).map_or(0, |one| plan.slices(one).slice_ns);
@@ -801,8 +808,7 @@ pub fn spent_ns(record: &Record, scenario: &str) -> u64 {
         .flat_map(|pilot| &pilot.contenders)
         .map(|one| plan.method.pilot_ns + one.handicap.map_or(0, |one| handicap::took_ns(&one, slice_ns)))
         .sum();
-    let aside = record.set_aside.iter().filter(|epoch| epoch.scenario == scenario);
-    pilot + aside.chain(record.epochs_of(scenario)).map(|epoch| epoch.took_ns).sum::<u64>()
+    pilot + record.epochs_of(scenario).map(|epoch| epoch.took_ns).sum::<u64>()
 }
 
 #[cfg(test)]

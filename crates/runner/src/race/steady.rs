@@ -17,11 +17,10 @@ impl Race<'_> {
     /// Whether the race must continue after a decision, because a contender still seems to climb and later epochs can show whether it
     /// does. Four epochs on a noisy machine can look like a climb. The race continues to its next look, and does not stop as soon as the
     /// contender seems steady: a check after every epoch finds a contender steady sooner or later by chance. Verdicts stay as they were
-    /// at their looks, so continuing costs time but no certainty.
-    pub(super) fn is_unsettled(&self, run: &ScenarioRun<'_>) -> bool {
-        let epochs = self.record.epochs_of(&run.scenario.name).count();
+    /// at their looks, so continuing costs time but no certainty. `counted`: the epochs that count.
+    pub(super) fn is_unsettled(&self, run: &ScenarioRun<'_>, counted: usize) -> bool {
         let last = run.launcher.plan.method_of(run.scenario).looks.last().copied().unwrap_or(0);
-        (WARMUP_CHECK..last).contains(&epochs)
+        (WARMUP_CHECK..last).contains(&counted)
             && may_climb(run.scenario)
             && !climbing(&self.record, &run.scenario.name).is_empty()
     }

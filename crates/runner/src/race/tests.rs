@@ -738,6 +738,14 @@ fn who_climbs_in_the_first_epochs_is_warmed_up_for_longer() {
     assert_eq!(finish, Finish::Done);
     assert_lengthened(&record);
 
+    // A budget for these epochs is enough: those that were set aside do not use it up.
+    let short = tempfile::tempdir().unwrap();
+    let longest = record.epochs_of("steady").map(|epoch| epoch.took_ns).max().unwrap();
+    let mut tight = record.plan.clone();
+    tight.method.budget_ns = Some(spent_ns(&record, "steady") + longest);
+    let (_, record) = raced(&world, tight, short.path());
+    assert_lengthened(&record);
+
     // The same race, killed after its fourth epoch and before the check.
     let text = std::fs::read_to_string(folder.path().join("race.jsonl")).unwrap();
     let until = text.lines().take_while(|line| !line.contains("\"line\":\"anew\""));
