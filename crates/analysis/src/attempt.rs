@@ -7,7 +7,7 @@ use deadheat_record::{End, Record, Severity, VerdictWord};
 
 use crate::error::AnalysisError;
 use crate::judge::Judge;
-use crate::report::Report;
+use crate::report::{Comparison, Report};
 
 /// What a race leaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,9 +55,14 @@ pub fn alpha_left(record: &Record) -> Result<AlphaLeft, AnalysisError> {
     })
 }
 
-/// Whether every comparison of the race is invalid, or nothing could be compared because of an invalid finding.
+/// Whether every comparison of the race is invalid, or nothing could be compared because of an invalid finding. Those with the control do not count:
+/// they answer no question about a contender.
 fn has_no_valid_comparison(report: &Report) -> bool {
-    let mut pairs = report.scenarios.iter().flat_map(|one| &one.comparisons).peekable();
+    let control = report.record.plan.control().map(|one| one.name.as_str());
+    let is_meant = |one: &&Comparison| {
+        ![&one.baseline, &one.contender].map(|name| Some(name.as_str())).contains(&control)
+    };
+    let mut pairs = report.scenarios.iter().flat_map(|one| &one.comparisons).filter(is_meant).peekable();
     match pairs.peek() {
         Some(_) => pairs.all(|one| one.verdict == VerdictWord::Invalid),
         None => {

@@ -115,10 +115,7 @@ fn open(report: &Report) -> Option<String> {
         true => {
             format!("{} is slower in {metric}, and no condition of --fail-if was given", slower.contender)
         }
-        false => format!(
-            "{} is slower in {metric}, but not certainly by as much as --fail-if says",
-            slower.contender
-        ),
+        false => format!("{} is slower in {metric}, but no condition of --fail-if holds", slower.contender),
     })
 }
 

@@ -6,8 +6,8 @@
 use deadheat_record::{End, HistogramError, Method, Record, VerdictWord};
 use deadheat_stats::boundary::spent_by;
 use deadheat_stats::{
-    Climb, Direction, EpochRatio, Hypothesis, JudgeError, Judgement, Progress, Referee, RulesError, STEADY,
-    STEADY_ALPHA, StoppingRules, Verdict, climbs, epoch_log_ratio,
+    Climb, Direction, EpochRatio, FEWEST_SLOPES, Hypothesis, JudgeError, Judgement, Progress, Referee,
+    RulesError, STEADY, STEADY_ALPHA, StoppingRules, Verdict, climbs, epoch_log_ratio,
 };
 
 use crate::series::{self, Contest, PairedEpoch};
@@ -141,10 +141,12 @@ pub fn verdict(word: VerdictWord) -> Verdict {
     }
 }
 
-/// How much faster a contender became during the epochs of a scenario so far, and whether that counts as a climb; none if there are too few
-/// rounds.
+/// How much faster a contender became during the epochs of a scenario so far, and whether that counts as a climb; none if fewer than
+/// [`FEWEST_SLOPES`] epochs have kept two rounds.
 pub fn climb(record: &Record, scenario: &str, contender: usize) -> Option<Climb> {
-    climbs(&series::paces(record, scenario, contender), STEADY, STEADY_ALPHA)
+    let paces = series::paces(record, scenario, contender);
+    let is_enough = paces.iter().filter(|epoch| epoch.len() > 1).count() >= FEWEST_SLOPES;
+    is_enough.then(|| climbs(&paces, STEADY, STEADY_ALPHA))?
 }
 
 /// Contenders whose rate still climbed during the epochs so far, with the change per epoch.

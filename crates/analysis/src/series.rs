@@ -131,6 +131,20 @@ pub fn unanswered(epoch: &Epoch, contender: usize) -> u64 {
     kept(epoch, contender).map(|slice| slice.failed).sum::<u64>().min(all)
 }
 
+/// Share, 0 to 1, of a contender's requests in the kept rounds that never got a complete answer.
+///
+/// # Errors
+/// When the record's latencies cannot be decoded.
+pub(crate) fn unanswered_share(epoch: &Epoch, contender: usize) -> Result<f64, HistogramError> {
+    let (unanswered, Some(part)) = (unanswered(epoch, contender), epoch.of(contender)) else {
+        return Ok(0.0);
+    };
+    if unanswered == 0 {
+        return Ok(0.0);
+    }
+    Ok(unanswered as f64 / (part.latency.decode()?.len() + unanswered) as f64)
+}
+
 /// CPU time per completion in the kept rounds. In older records, whose slices have no CPU time, in all rounds unless all were dropped.
 fn cpu_per_request_ns(epoch: &Epoch, part: &ContenderEpoch) -> Option<f64> {
     let (ns, completions) = cpu_and_completions(epoch, part)?;

@@ -3,6 +3,7 @@
 use crate::fixture::{Race, Racer, from_load_hosts};
 use deadheat_analysis::compare::{CompareOptions, Condition, ConditionKind, FailIf, Named, races};
 use deadheat_analysis::gates::table::{By, codes};
+use deadheat_analysis::judge::climbing;
 use deadheat_analysis::{GateReading, GateWord, Report};
 use deadheat_record::{
     Bandwidth, CgroupKind, ContenderEpoch, EncodedHistogram, Experiment, Handicap, HostReading, LaterCeiling,
@@ -121,6 +122,18 @@ fn a_percentile_among_requests_without_an_answer_is_unknown() {
     assert_eq!(verdicts[1], VerdictWord::Invalid);
     assert_ne!(verdicts[0], VerdictWord::Invalid, "p50 is no worse for it");
     assert_ne!(with(120, vec![Metric::Throughput]).1[0], VerdictWord::Invalid);
+}
+
+/// Slopes of fewer epochs would say more about the machine than about the contender.
+#[test]
+fn a_climb_needs_four_epochs_that_count() {
+    let racers = vec![Racer::new("a", 1e4), Racer { climb: 0.1, ..Racer::new("b", 1e4) }];
+    let mut record = Race { epochs: 4, noise: (0.008, 0.005), ..Race::of(racers) }.record();
+    assert_eq!(climbing(&record, "closed-64").len(), 1);
+    for epoch in &mut record.epochs[1..3] {
+        epoch.rounds.iter_mut().for_each(|round| round.dropped = Some("steal 9 %".into()));
+    }
+    assert_eq!(climbing(&record, "closed-64"), []);
 }
 
 #[test]

@@ -295,6 +295,33 @@ fn what_is_invalid_in_either_record_stays_invalid() {
 }
 
 /// A contender that the new race excluded must not pass as one that did not get slower.
+/// 0.2 % of one epoch's requests got no answer: p99 is known, p99.9 is not.
+#[test]
+fn a_percentile_among_requests_without_an_answer_is_not_compared() {
+    let of_open = |seed| {
+        let shape = Experiment::Open { connections: 64, rate_per_s: 2e5, poisson: true };
+        Race { shape, metrics: vec![Metric::P99], ..race(6e4, 3.0, seed) }.record()
+    };
+    let asked = CompareOptions { metrics: vec![Metric::P99, Metric::P999], ..CompareOptions::default() };
+    let compare = |lost: u64| {
+        let (old, mut new) = (of_open(1), of_open(2));
+        new.epochs[3].contenders[1].outcomes.timeout = lost;
+        let own = new.epochs[3].rounds[0].slices.iter_mut().find(|slice| slice.contender == 1);
+        own.unwrap().failed = lost;
+        let report = deadheat_analysis::Report::of(&new).unwrap();
+        let shift = report.scenarios[0].latency_shifts[0].points.last().unwrap().share;
+        (compared_as(&old, &new, &asked), shift)
+    };
+    let (document, shift) = compare(0);
+    assert_eq!((of(&document, "api", "p99_9").new_epochs, shift), (10, 0.999));
+    let (document, shift) = compare(400);
+    assert_eq!((of(&document, "api", "p99").new_epochs, shift), (10, 0.99));
+    let lost = of(&document, "api", "p99_9");
+    assert_eq!((lost.verdict, lost.new_epochs, lost.low), (VerdictWord::Inconclusive, 0, None));
+    let text = terminal::comparison(&document, &WIDE);
+    assert!(text.contains("too little was measured of its p99.9 latency"), "{text}");
+}
+
 #[test]
 fn who_was_put_out_is_told() {
     let (old, mut new) = (race(10_000.0, 1.0, 1).record(), later(&race(10_000.0, 1.0, 2)));

@@ -235,6 +235,8 @@ pub struct PairJudgement {
     /// trimming hides. The test uses the trimmed mean's standard error, because the same slow slices inflate the total's:
     /// a stall in fewer than half of six epochs could never exceed two standard errors of the total.
     pub intermittent: bool,
+    /// In an epoch, one side answered nothing in more rounds than trimming drops: the epoch's ratio is that of all its rounds.
+    pub stalled: bool,
     /// The serial correlation of the epochs' trimmed log ratios, from [`crate::serial::FEWEST`] epochs on. Intervals allow for
     /// the mean of it over the pairs of a metric: see [`crate::moderated`].
     pub serial: Option<Serial>,

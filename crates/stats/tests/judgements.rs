@@ -227,6 +227,18 @@ fn what_is_finer_than_the_values_is_not_told() {
     assert!((told.low.unwrap().ln() - (1.0 - step)).abs() < 1e-12, "{told:?}");
 }
 
+/// Later epochs with finer values do not change what a look could tell.
+#[test]
+fn a_look_knows_only_the_resolution_of_its_own_epochs() {
+    let ln = 0.07;
+    let coarse = EpochRatio::single(ln).unwrap().coarse(0.1);
+    let mut pair = vec![coarse; 6];
+    assert_eq!(judge(&[pair.clone()], Progress::Running).pairs[0].verdict, Verdict::Inconclusive);
+    pair.push(EpochRatio::single(ln).unwrap().coarse(0.01));
+    let told = judge(&[pair], Progress::Running).pairs[0];
+    assert_eq!((told.verdict, told.decided_at), (Verdict::Inconclusive, None));
+}
+
 #[test]
 fn too_noisy_is_said_at_the_first_look() {
     let noisy = judge(&[around(0.0, 0.2, 6)], Progress::Running).too_noisy.unwrap();

@@ -5,7 +5,7 @@
 use deadheat_record::{HistogramError, Metric, Record};
 use deadheat_stats::{epoch_log_level, epoch_log_ratio};
 
-use crate::series::{has_tail, seen};
+use crate::series::{has_tail, seen, unanswered_share};
 
 /// One record's values of one contender in one metric.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -19,7 +19,7 @@ pub(super) struct Series {
     pub(super) resolution: f64,
 }
 
-/// Empty for a percentile with too few requests beyond it.
+/// Empty for a percentile with too few requests beyond it, or that falls among requests without an answer in any epoch: nobody knows their latency.
 pub(super) fn series(
     record: &Record,
     scenario: &str,
@@ -36,6 +36,11 @@ pub(super) fn series(
     for epoch in record.epochs_of(scenario) {
         if !both.clone().all(|one| epoch.of(one).is_some()) {
             continue;
+        }
+        for (one, quantile) in both.clone().filter_map(|one| Some((one, metric.quantile()?))) {
+            if unanswered_share(epoch, one)? > 1.0 - quantile {
+                return Ok(Series::default());
+            }
         }
         let (values, mut step) = seen(epoch, contender, metric)?;
         let values = values.flat();

@@ -38,7 +38,8 @@ pub(crate) fn of(
         return "nothing was measured".into();
     }
     if comparisons.is_empty() {
-        return match scenario.results.len() {
+        let is_control = |name: &str| Some(name) == wording.control;
+        return match scenario.results.iter().filter(|one| !is_control(&one.contender)).count() {
             0 | 1 => "no other contender to compare with".into(),
             _ if metric == Metric::Peak => "not compared: not every peak was found".into(),
             _ => "not compared: too few requests".into(),

@@ -24,10 +24,19 @@ pub(crate) fn of(record: &Record, scenario: &ScenarioPlan) -> Result<Vec<Latency
     let compared = pairs.iter().filter(|(one, _)| *one == baseline);
     let name = |index: usize| record.plan.contenders[index].name.clone();
     let base = latencies(record, &scenario.name, baseline)?;
+    let lost = |contender: usize| -> Result<f64, HistogramError> {
+        let kept = record.epochs_of(&scenario.name).filter(|epoch| !epoch.is_disturbed());
+        kept.map(|epoch| series::unanswered_share(epoch, contender))
+            .try_fold(0.0_f64, |most, share| Ok(share?.max(most)))
+    };
+    let base_lost = lost(baseline)?;
     let mut shifts = Vec::new();
     for &(_, contender) in compared {
         let own = latencies(record, &scenario.name, contender)?;
-        let points = SHARES.iter().enumerate().filter_map(|(place, share)| {
+        // Nobody knows the latency of requests without an answer. Without the epochs that have some, the others would look too good.
+        let lost = base_lost.max(lost(contender)?);
+        let known = SHARES.iter().enumerate().filter(|(_, share)| lost <= 1.0 - *share);
+        let points = known.filter_map(|(place, share)| {
             let both =
                 base.iter().zip(&own).filter_map(|(base, own)| Some(own[place]?.ln() - base[place]?.ln()));
             let sample = Sample::of(&both.collect::<Vec<f64>>())?;

@@ -73,8 +73,6 @@ struct Replay<'a> {
     family: &'a [Hypothesis<'a>],
     /// `[hypothesis][epoch]`: the trimmed log ratios.
     trimmed: Vec<Vec<f64>>,
-    /// How far all values of a hypothesis may be off in the same direction: the finest resolution of its epochs.
-    resolution: Vec<f64>,
     /// Degrees of freedom with which pairs know each other's spread.
     degrees: f64,
     holm: Holm,
@@ -92,13 +90,15 @@ impl<'a> Replay<'a> {
             noisy_sd: None,
         };
         let trimmed = family.iter().map(|one| one.epochs.iter().map(|e| e.trimmed()).collect()).collect();
-        let finest = |one: &Hypothesis<'_>| {
-            one.epochs.iter().map(|epoch| epoch.resolution()).min_by(f64::total_cmp).unwrap_or(0.0)
-        };
-        let resolution = family.iter().map(finest).collect();
         let (holm, standings) = (Holm::new(family.len()), vec![open; family.len()]);
         let degrees = moderated::degrees(family.iter().map(|one| one.pair));
-        Self { rules, critical, family, trimmed, resolution, degrees, holm, standings, look: None }
+        Self { rules, critical, family, trimmed, degrees, holm, standings, look: None }
+    }
+
+    /// How far all values of a pair's first `n` epochs may be off in the same direction: the finest resolution of these.
+    fn resolution(&self, pair: usize, n: usize) -> f64 {
+        let epochs = &self.family[pair].epochs[..n];
+        epochs.iter().map(|epoch| epoch.resolution()).min_by(f64::total_cmp).unwrap_or(0.0)
     }
 
     /// The first `n` epochs of each hypothesis, with what all of the same metric tell about each other.
@@ -119,10 +119,10 @@ impl<'a> Replay<'a> {
     /// One look after `n` epochs; `boundary` gives the critical value for the number of pairs that share alpha.
     fn take_look(&mut self, n: usize, boundary: impl Fn(usize) -> f64) {
         let samples = self.samples(n);
-        let against = |(sample, resolution): (&Option<Sample>, &f64)| {
-            sample.and_then(|sample| sample.abs_t_beyond(*resolution)).unwrap_or(0.0)
+        let against = |(pair, sample): (usize, &Option<Sample>)| {
+            sample.and_then(|sample| sample.abs_t_beyond(self.resolution(pair, n))).unwrap_or(0.0)
         };
-        let evidence: Vec<f64> = samples.iter().zip(&self.resolution).map(against).collect();
+        let evidence: Vec<f64> = samples.iter().enumerate().map(against).collect();
         self.holm.look(&evidence, &boundary);
         for (pair, sample) in samples.iter().enumerate() {
             let critical = boundary(self.holm.sharing(pair));
@@ -138,7 +138,7 @@ impl<'a> Replay<'a> {
     /// no longer lies within the margin, which withdraws the verdict and costs no alpha.
     fn stand(&mut self, pair: usize, sample: &Sample, critical: f64) {
         let Some(interval) = sample.interval(critical) else { return };
-        let interval = interval.widened(self.resolution[pair]);
+        let interval = interval.widened(self.resolution(pair, sample.n));
         let differs = self.holm.rejected(pair);
         let ruling = rule(differs, &interval, self.rules.margin_ln(), self.family[pair].direction);
         let standing = &mut self.standings[pair];
@@ -159,20 +159,22 @@ impl<'a> Replay<'a> {
         let most = TOO_MANY_TIMES * self.rules.max_epochs;
         for (pair, sample) in self.samples(n).into_iter().enumerate() {
             let sd = sample.and_then(|sample| sample.sd);
-            let too_noisy = |sd: &f64| self.needed(pair, *sd).is_none_or(|epochs| epochs > most);
+            let too_noisy = |sd: &f64| self.needed(pair, *sd, n).is_none_or(|epochs| epochs > most);
             self.standings[pair].noisy_sd = sd.filter(too_noisy);
         }
     }
 
-    /// Epochs needed to reach the margin at this spread; `None` if there are too many, or if the values' resolution alone fills the margin.
-    fn needed(&self, pair: usize, sd: f64) -> Option<usize> {
-        epochs_needed(sd, self.alpha(pair), self.rules.margin_ln() - self.resolution[pair])
+    /// Epochs needed to reach the margin at the spread and the resolution of `n` epochs; `None` if there are too many, or if the resolution alone fills
+    /// the margin.
+    fn needed(&self, pair: usize, sd: f64, n: usize) -> Option<usize> {
+        epochs_needed(sd, self.alpha(pair), self.rules.margin_ln() - self.resolution(pair, n))
     }
 
     /// The smallest ratio that `n` epochs detect, including what the values' resolution hides.
     fn detectable(&self, pair: usize, sd: f64, n: usize) -> Option<f64> {
         let known = moderated::known(n, self.degrees);
-        let ratio = detectable_ratio(sd, n, self.alpha(pair), known)? * self.resolution[pair].exp();
+        let ratio = detectable_ratio(sd, n, self.alpha(pair), known)?
+            * self.resolution(pair, self.family[pair].epochs.len()).exp();
         Some(ratio).filter(|ratio| ratio.is_finite())
     }
 
@@ -183,7 +185,7 @@ impl<'a> Replay<'a> {
             open.filter_map(|(pair, s)| Some((pair, s.noisy_sd?))).max_by(|a, b| a.1.total_cmp(&b.1))?;
         Some(TooNoisy {
             pair,
-            epochs_needed: self.needed(pair, sd),
+            epochs_needed: self.needed(pair, sd, self.family[pair].epochs.len()),
             detectable_ratio: self.detectable(pair, sd, self.rules.max_epochs),
         })
     }
@@ -222,7 +224,7 @@ impl<'a> Replay<'a> {
                 standing.critical
             })
         });
-        let interval = interval.map(|interval| interval.widened(self.resolution[pair]));
+        let interval = interval.map(|interval| interval.widened(self.resolution(pair, n)));
         let (low, high) = interval.map_or((None, None), |i| i.as_ratios());
         PairJudgement {
             ratio: sample.and_then(as_ratio),
@@ -235,9 +237,9 @@ impl<'a> Replay<'a> {
             epochs: n,
             sd_log_ratio: own.and_then(|own| own.sd),
             detectable_ratio: sd.and_then(|sd| self.detectable(pair, sd, n)),
-            epochs_needed: sd.and_then(|sd| self.needed(pair, sd)),
-            intermittent: own.zip(total).is_some_and(|(s, t)| is_intermittent(&s, &t))
-                || epochs.iter().any(|epoch| epoch.is_stalled()),
+            epochs_needed: sd.and_then(|sd| self.needed(pair, sd, n)),
+            intermittent: own.zip(total).is_some_and(|(s, t)| is_intermittent(&s, &t)),
+            stalled: epochs.iter().any(|epoch| epoch.is_stalled()),
             serial: Serial::of(&self.trimmed[pair]),
             provisional,
             total_ratio: total.and_then(as_ratio),

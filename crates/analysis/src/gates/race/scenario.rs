@@ -5,7 +5,7 @@
 
 use deadheat_record::{End, Epoch, Finding, Method, Metric, Outcomes, Record, Severity, Slice};
 use deadheat_stats::average::mean;
-use deadheat_stats::{FEWEST_SLOPES, PairJudgement, TwoGroups, Verdict, Welch};
+use deadheat_stats::{PairJudgement, TwoGroups, Verdict, Welch};
 
 use super::scene::Scene;
 use super::{generator, link};
@@ -180,11 +180,7 @@ fn errors(scene: &Scene<'_>, result: &ContenderResult) -> Option<Reading> {
 /// The percentiles that, in any epoch, fall among requests that never got an answer, including those cut off at the end of a slice. Their
 /// latency is unknown. With a description of the place.
 fn unanswered_tail(scene: &Scene<'_>, contender: usize) -> Option<(Vec<Metric>, String)> {
-    let share = |epoch: &&Epoch| {
-        let unanswered = Some(series::unanswered(epoch, contender)).filter(|count| *count > 0)?;
-        let answered = epoch.of(contender)?.latency.decode().ok()?.len();
-        Some((unanswered as f64 / (answered + unanswered) as f64, epoch.number))
-    };
+    let share = |epoch: &&Epoch| Some((series::unanswered_share(epoch, contender).ok()?, epoch.number));
     let (worst, number) =
         scene.epochs.iter().filter_map(share).max_by(|one, other| one.0.total_cmp(&other.0))?;
     let is_read =
@@ -233,10 +229,6 @@ fn no_steady_state(scene: &Scene<'_>, result: &ContenderResult) -> Option<Readin
         return None;
     }
     let contender = scene.record.plan.index_of(&result.contender)?;
-    let paces = series::paces(scene.record, &scene.plan.name, contender);
-    if paces.iter().filter(|epoch| epoch.len() > 1).count() < FEWEST_SLOPES {
-        return None;
-    }
     let climb = climb(scene.record, &scene.plan.name, contender)?;
     let word = if climb.change < 0.0 { "slower" } else { "faster" };
     let (severity, case, so) = match (climb.climbs, climb.falls) {
@@ -339,16 +331,21 @@ fn parity_relaxed(scene: &Scene<'_>) -> Option<Reading> {
 }
 
 fn intermittent(scene: &Scene<'_>) -> Vec<Reading> {
-    let slow = pairs(scene).filter(|(_, judged)| judged.intermittent);
+    let slow = pairs(scene).filter(|(_, judged)| judged.intermittent || judged.stalled);
     slow.map(|(contest, judged)| {
         let name = |index: usize| &scene.record.plan.contenders[index].name;
         let shown =
             |ratio: Option<f64>| ratio.map_or_else(|| "?".into(), |ratio| crate::number::ratio(ratio, 3));
         let (trimmed, total) = (shown(judged.ratio), shown(judged.total_ratio));
-        let message = format!(
-            "ratio {trimmed} without the slowest and the fastest fifth of rounds, {total} with all, against {}",
-            name(contest.baseline)
-        );
+        let against = name(contest.baseline);
+        let message = match judged.stalled {
+            true => format!(
+                "ratio {trimmed} against {against}: in some epochs, one of the two answered nothing in over a fifth of the rounds, and these count"
+            ),
+            false => format!(
+                "ratio {trimmed} without the slowest and the fastest fifth of rounds, {total} with all, against {against}"
+            ),
+        };
         table::INTERMITTENT_SLOW_SLICES
             .say(By::Race, Some(Severity::Warn), message)
             .about(name(contest.contender))
