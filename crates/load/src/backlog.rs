@@ -11,7 +11,8 @@ const SIGMAS: f64 = 3.0;
 /// By Little's law, a server that keeps up has about rate times latency requests in flight at any time. The number
 /// outstanding when the last request is due is therefore compared with this usual number: the rate at that time, times
 /// the highest latency (outstanding / rate) in the first half of the slice. Pauses that recur are in both numbers. What
-/// exceeds the usual number by more than chance has piled up in the second half.
+/// exceeds the usual number by more than chance has piled up in the second half. If nothing was answered in the first half, answers may just take
+/// longer than that, and nothing counts as piled up; requests that never get an answer are counted elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Behind {
     /// Requests by which the backlog has grown, not counting what pauses and chance explain.
@@ -32,11 +33,12 @@ impl Behind {
     }
 }
 
-/// A stretch of time, with the highest latency that its notes imply.
+/// A stretch of time, with the highest latency that its notes imply and the number outstanding at its end.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     until_ns: u64,
     latency_s: f64,
+    outstanding: f64,
 }
 
 /// Requests outstanding over time, in memory of fixed size.
@@ -59,7 +61,8 @@ impl Backlog {
     pub(crate) fn note(&mut self, at_ns: u64, outstanding: u64, rate_per_s: f64) {
         if rate_per_s > 0.0 {
             self.rate_per_s = rate_per_s;
-            self.stretch(Stretch { until_ns: at_ns, latency_s: outstanding as f64 / rate_per_s });
+            let outstanding = outstanding as f64;
+            self.stretch(Stretch { until_ns: at_ns, latency_s: outstanding / rate_per_s, outstanding });
         }
         self.last = Some((at_ns, outstanding as f64));
     }
@@ -88,17 +91,21 @@ impl Backlog {
         let Some((end_ns, outstanding)) = self.last else { return Behind::default() };
         let half_ns = end_ns / 2;
         let first_half = self.stretches.iter().filter(|stretch| stretch.until_ns <= half_ns);
+        let is_unanswered = first_half.clone().next_back().is_some_and(|last| {
+            let begun = due(0, last.until_ns);
+            begun - last.outstanding <= SIGMAS * begun.sqrt()
+        });
         let usual_s = first_half.map(|stretch| stretch.latency_s).fold(0.0, f64::max);
         let usual = usual_s * self.rate_per_s;
         let more = outstanding - usual;
         let by_chance = more <= SIGMAS * (usual + 1.0).sqrt();
-        Behind { requests: if by_chance { 0.0 } else { more }, of: due(half_ns, end_ns) }
+        Behind { requests: if by_chance || is_unanswered { 0.0 } else { more }, of: due(half_ns, end_ns) }
     }
 }
 
 impl Stretch {
     fn with(&self, later: &Stretch) -> Stretch {
-        Stretch { until_ns: later.until_ns, latency_s: self.latency_s.max(later.latency_s) }
+        Stretch { latency_s: self.latency_s.max(later.latency_s), ..*later }
     }
 }
 
@@ -132,6 +139,7 @@ mod tests {
         assert_eq!(share(|_| 0.0), 0.0);
         assert_eq!(share(|_| 300.0), 0.0, "answers take 300 ms");
         assert_eq!(share(|t| (t * 1000.0).min(300.0)), 0.0, "from the start");
+        assert_eq!(share(|t| (t * 1000.0).min(6_000.0)), 0.0, "for longer than half of the load");
         // 100 ms of pause in each second, the last just before the end.
         let pausing = |t: f64| if t.fract() > 0.9 { (t.fract() - 0.9) * 1000.0 } else { 1.0 };
         assert_eq!(share(pausing), 0.0);

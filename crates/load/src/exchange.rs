@@ -1,12 +1,15 @@
 //! Owns: one blocking request on a new connection, with the whole answer kept. It is for probes, not for load. Must not
 //! know sessions.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::net::SendFlags;
 
 use crate::address::Address;
 use crate::driver::Target;
@@ -164,6 +167,8 @@ struct Stream {
     socket: Socket,
     transport: Transport,
     wire: Vec<u8>,
+    /// What came from the server while it took no more of the request; the next to be read.
+    early: Vec<u8>,
     /// Under TLS the server has announced the end, so the answer cannot have been cut short on the way.
     closed: bool,
     /// Whether the first plain bytes received are those of a TLS alert; `None` before any came.
@@ -178,7 +183,7 @@ impl Stream {
     ) -> Result<Stream, ExchangeError> {
         let socket = Socket::connect(address, budget)?;
         let transport = Transport::new(tls)?;
-        Ok(Stream { socket, transport, wire: Vec::new(), closed: false, is_alert: None })
+        Ok(Stream { socket, transport, wire: Vec::new(), early: Vec::new(), closed: false, is_alert: None })
     }
 
     /// A timeout before the end of the handshake is one of the handshake.
@@ -196,7 +201,7 @@ impl Stream {
     fn send(&mut self, plain: &[u8], budget: &Budget) -> Result<(), ExchangeError> {
         let mut written = Ok(());
         self.transport.send(plain, |wire| {
-            written = self.socket.write_all(wire, budget);
+            written = self.socket.write_all(wire, &mut self.early, budget);
             wire.len()
         })?;
         written
@@ -206,8 +211,13 @@ impl Stream {
     /// received on the wire: 0 at the end of the connection.
     fn receive(&mut self, plain: &mut Vec<u8>, budget: &Budget) -> Result<usize, ExchangeError> {
         self.send(&[], budget)?;
-        self.wire.resize(PIECE, 0);
-        let count = self.socket.read(&mut self.wire, budget)?;
+        let count = if self.early.is_empty() {
+            self.wire.resize(PIECE, 0);
+            self.socket.read(&mut self.wire, budget)?
+        } else {
+            self.wire = std::mem::take(&mut self.early);
+            self.wire.len()
+        };
         let piece = &self.wire[..count];
         if self.transport.is_plain() {
             // No HTTP answer begins with these bytes.
@@ -255,28 +265,42 @@ impl Socket {
 
     fn limit(&self, left: Duration) -> io::Result<()> {
         match self {
-            Socket::Tcp(stream) => {
-                stream.set_read_timeout(Some(left))?;
-                stream.set_write_timeout(Some(left))
-            }
-            Socket::Unix(stream) => {
-                stream.set_read_timeout(Some(left))?;
-                stream.set_write_timeout(Some(left))
-            }
+            Socket::Tcp(stream) => stream.set_read_timeout(Some(left)),
+            Socket::Unix(stream) => stream.set_read_timeout(Some(left)),
         }
     }
 
-    fn write_all(&mut self, mut bytes: &[u8], budget: &Budget) -> Result<(), ExchangeError> {
+    /// Writes everything. A server that answers while it reads may wait until its answer is read: what it has sent then is added to `early`.
+    fn write_all(
+        &mut self,
+        mut bytes: &[u8],
+        early: &mut Vec<u8>,
+        budget: &Budget,
+    ) -> Result<(), ExchangeError> {
+        let mut wanted = PollFlags::OUT | PollFlags::IN;
         while !bytes.is_empty() {
-            self.limit(budget.left()?).map_err(ExchangeError::Write)?;
-            let written = match self {
-                Socket::Tcp(stream) => stream.write(bytes),
-                Socket::Unix(stream) => stream.write(bytes),
+            // Cannot fail: no timeout is that long.
+            let left = Timespec::try_from(budget.left()?).ok();
+            let mut ready = [PollFd::new(self, wanted)];
+            let ready = match poll(&mut ready, left.as_ref()) {
+                Ok(_) => ready[0].revents(),
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(ExchangeError::Write(error.into())),
             };
-            match written {
-                Ok(count) => bytes = &bytes[count..],
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(budget.failure(error, ExchangeError::Write)),
+            if ready == PollFlags::IN {
+                let before = early.len();
+                early.resize(before + PIECE, 0);
+                let count = self.read(&mut early[before..], budget)?;
+                early.truncate(before + count);
+                if count == 0 {
+                    wanted = PollFlags::OUT;
+                }
+            } else if !ready.is_empty() {
+                match rustix::net::send(&*self, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                    Ok(count) => bytes = &bytes[count..],
+                    Err(Errno::INTR | Errno::AGAIN) => {}
+                    Err(error) => return Err(ExchangeError::Write(error.into())),
+                }
             }
         }
         Ok(())
@@ -294,6 +318,15 @@ impl Socket {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(budget.failure(error, ExchangeError::Read)),
             }
+        }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Socket::Tcp(stream) => stream.as_fd(),
+            Socket::Unix(stream) => stream.as_fd(),
         }
     }
 }

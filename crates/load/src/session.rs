@@ -497,6 +497,9 @@ impl Session {
         if opened < total {
             let source = match cause {
                 Some(Cause::System(number)) => std::io::Error::from_raw_os_error(number),
+                Some(Cause::Closed) => {
+                    std::io::Error::other("the server closed connections as soon as they were made")
+                }
                 Some(cause) => std::io::Error::other(cause.to_string()),
                 None => Errno::TIMEDOUT.into(),
             };

@@ -127,6 +127,11 @@ impl Slice {
         self.source.next_due_ns().is_some_and(|due_ns| due_ns <= now_ns)
     }
 
+    /// Open: whether no request is in flight, and none is due at `now_ns`.
+    pub(crate) fn is_idle(&self, now_ns: u64) -> bool {
+        self.source.is_open() && self.in_flight == 0 && !self.is_due(now_ns)
+    }
+
     /// Open: a request is due at `now_ns` and no connection is free.
     pub(crate) fn blocked(&mut self, now_ns: u64) {
         self.blocked_since_ns.get_or_insert(now_ns);

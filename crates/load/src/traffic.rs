@@ -103,7 +103,10 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         let now_ns = self.clock.now_ns();
         self.close(index);
         let connection = &mut self.connections[index];
-        connection.not_before_ns = now_ns + BACKOFF_NS;
+        // Only a server that takes no connections, or answers none, needs a pause. Any other would add it to the next request's latency.
+        if outcome == Outcome::Connect || !connection.used {
+            connection.not_before_ns = now_ns + BACKOFF_NS;
+        }
         if let Some(request) = connection.request.take() {
             slice.failed(&request, outcome, cause, now_ns);
         }
@@ -295,6 +298,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         if !connection.used {
             // The server closed the connection right after it was made: pause before the next attempt.
             connection.not_before_ns = now_ns + BACKOFF_NS;
+            self.connect_error = Some(Cause::Closed);
         }
         self.next(slice, index, now_ns, now_ns);
     }

@@ -1,5 +1,6 @@
 //! Single exchanges, as probes use them.
 
+use std::io::Read as _;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -46,4 +47,25 @@ fn ends_are_told_apart() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = exchange(&Address::Tcp(port), None, &get().bytes, false, Duration::from_secs(5), 1000);
     assert!(matches!(nobody, Err(ExchangeError::Connect { .. })));
+}
+
+/// The server sends back what it reads, and reads no more while nobody takes that.
+#[test]
+fn a_server_may_answer_while_it_reads() {
+    const LENGTH: usize = 32 << 20;
+    let head = format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {LENGTH}\r\n\r\n");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    let length = head.len();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut vec![0; length]).unwrap();
+        say(&mut stream, &format!("HTTP/1.1 200 OK\r\nContent-Length: {LENGTH}\r\n\r\n"));
+        let mut back = stream.try_clone().unwrap();
+        std::io::copy(&mut stream.take(LENGTH as u64), &mut back).unwrap();
+    });
+    let request = [head.as_bytes(), &vec![b'x'; LENGTH]].concat();
+    let answer = exchange(&address, None, &request, false, Duration::from_secs(60), LENGTH).unwrap();
+    assert_eq!((answer.body.len(), answer.body.iter().all(|byte| *byte == b'x')), (LENGTH, true));
+    server.join().unwrap();
 }

@@ -205,3 +205,26 @@ fn an_address_where_nobody_listens_cannot_be_opened() {
     let OpenError::Connect { opened: 0, wanted: 3, source, .. } = error else { panic!("{error:?}") };
     assert_eq!(source.kind(), std::io::ErrorKind::ConnectionRefused);
 }
+
+/// Every second answer is none, and the connection has to be made anew. The request after it does not wait for a pause.
+#[test]
+fn a_failed_request_costs_the_next_one_no_pause() {
+    let server = Server::start(|stream, n| match n % 2 {
+        0 => say(stream, HELLO),
+        _ => say_last(stream, "nonsense\r\n\r\n"),
+    });
+    let tally = run(config(server.at(), 1), &closed(100));
+    assert_eq!((tally.outcomes.ok, tally.outcomes.protocol), (50, 50));
+    // On a starved core many answers are late, but not nine of ten.
+    assert!(tally.latency.quantile_ns(0.1).unwrap() < 10_000_000, "{tally:?}");
+}
+
+/// Without a duration, a load gives up when answers stop. Here nothing is asked for four seconds.
+#[test]
+fn a_gap_between_requests_is_no_silence() {
+    let server = Server::start(|stream, _| say(stream, HELLO));
+    let timeout = Duration::from_millis(500);
+    let settings = SessionConfig { timeout, connect_timeout: 2 * timeout, ..config(server.at(), 1) };
+    let tally = run(settings, &order(constant(0.25), Limit::requests(2)));
+    assert_eq!((tally.gave_up, tally.due), (false, 2), "{tally:?}");
+}
