@@ -163,7 +163,10 @@ impl Channel {
             frame
         });
         let failed = |error: std::io::Error| RemoteError::no_thread(&name, &error);
-        let writer = Writer::start(output, Some(Beat { every: patience.beat, frame })).map_err(failed)?;
+        let moving = Arc::clone(&state);
+        let took = Box::new(move || lock(&moving).hear(Instant::now()));
+        let writer =
+            Writer::start(output, Some(Beat { every: patience.beat, frame, took })).map_err(failed)?;
         let reader = Reader {
             name: name.clone(),
             index,

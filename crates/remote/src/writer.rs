@@ -15,6 +15,9 @@ use rustix::pipe::PIPE_BUF;
 
 use crate::channel::lock;
 
+/// A frame that is longer than this is written in pieces.
+const PIECE: usize = 64 * 1024;
+
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// Sends frames in order. When all clones are dropped, the output is closed, also if it broke before.
@@ -37,6 +40,8 @@ struct Shared {
 pub(crate) struct Beat {
     pub(crate) every: Duration,
     pub(crate) frame: Box<dyn FnMut() -> Vec<u8> + Send>,
+    /// Told of each piece of a long frame that the output took. No beat can go between, so the other side has nothing to answer.
+    pub(crate) took: Box<dyn FnMut() + Send>,
 }
 
 impl Writer {
@@ -63,8 +68,17 @@ impl Writer {
                         }
                     },
                 };
-                let written = match next {
-                    Ok(frame) => lock(&waiting.output).write_all(&frame),
+                let written: std::io::Result<()> = match next {
+                    Ok(frame) => {
+                        let mut output = lock(&waiting.output);
+                        frame.chunks(PIECE).try_for_each(|piece| {
+                            output.write_all(piece)?;
+                            if let Some(beat) = beat.as_mut().filter(|_| frame.len() > PIECE) {
+                                (beat.took)();
+                            }
+                            Ok(())
+                        })
+                    }
                     Err(RecvTimeoutError::Timeout) => continue,
                     Err(RecvTimeoutError::Disconnected) => return,
                 };
@@ -179,10 +193,28 @@ mod tests {
         }
     }
 
+    /// A long order on a slow line takes longer than the other side may be silent.
+    #[test]
+    fn a_long_frame_is_told_piece_by_piece_and_a_short_one_is_not() {
+        let (mut from, to) = pipe().unwrap();
+        let (tell, told) = channel();
+        let took = Box::new(move || {
+            let _ = tell.send(());
+        });
+        let beat = Beat { every: Duration::from_secs(60), frame: Box::new(|| vec![b'b'; 8]), took };
+        let writer = Writer::start(to, Some(beat)).unwrap();
+        writer.send(vec![0; 10 * PIECE]);
+        writer.send(vec![1; PIECE]);
+        drop(writer);
+        from.read_to_end(&mut Vec::new()).unwrap();
+        assert_eq!(told.iter().count(), 10);
+    }
+
     #[test]
     fn senders_and_beats_never_mix_their_bytes() {
         let (mut from, to) = pipe().unwrap();
-        let beat = Beat { every: Duration::from_millis(1), frame: Box::new(|| vec![b'b'; 8]) };
+        let frame = Box::new(|| vec![b'b'; 8]);
+        let beat = Beat { every: Duration::from_millis(1), frame, took: Box::new(|| ()) };
         let writer = Writer::start(to, Some(beat)).unwrap();
         let senders: Vec<_> = (b'0'..b'4')
             .map(|name| {

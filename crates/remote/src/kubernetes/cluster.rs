@@ -35,8 +35,8 @@ const GONE: Duration = Duration::from_secs(30);
 const CONNECT: Duration = Duration::from_secs(5);
 /// What is wrong with an image or a container may still pass for so long. A registry may fail once.
 const PASSING: Duration = Duration::from_secs(5);
-/// Pods that do not exist for so long are asked about.
-const NO_PODS: Duration = Duration::from_secs(2);
+/// Pods that are missing for so long are asked about. The cluster tries again when it could not create one.
+const NO_PODS: Duration = Duration::from_secs(5);
 /// What is wrong is told with at most so many characters of the cluster's text.
 const MOST_SAID: usize = 600;
 
@@ -276,6 +276,7 @@ impl Cluster {
     /// Looks at the pods until all of them run, or until it is clear that they will not.
     async fn watch(self: Arc<Self>) {
         let (begun, mut heard, mut passing) = (Instant::now(), Instant::now(), None);
+        let mut missing = Some(begun);
         loop {
             if lock(&self.seen).failed.is_some() {
                 return;
@@ -283,6 +284,7 @@ impl Cluster {
             let trouble = match self.look().await {
                 Ok(pods) => {
                     heard = Instant::now();
+                    missing = missing.filter(|_| pods.len() < self.settings.workers);
                     match self.take(&pods) {
                         Ok(None) => None,
                         Ok(Some(trouble)) => Some(trouble),
@@ -322,7 +324,7 @@ impl Cluster {
                     }
                 }
             }
-            if begun.elapsed() > NO_PODS
+            if missing.is_some_and(|since| since.elapsed() > NO_PODS)
                 && let Some(error) = self.uncreated().await
             {
                 return self.fail(error);

@@ -171,8 +171,11 @@ impl<'a> ServerHost<'a> {
             // A ping is a few bytes, which can always be encoded.
             encode(&ServerOrder::Ping(number)).unwrap_or_default()
         });
-        let writer = Writer::start(output, Some(Beat { every: patience.beat, frame })).map_err(failed)?;
         let heard = Arc::new(Mutex::new(Instant::now()));
+        let moving = Arc::clone(&heard);
+        let took = Box::new(move || *lock(&moving) = Instant::now());
+        let writer =
+            Writer::start(output, Some(Beat { every: patience.beat, frame, took })).map_err(failed)?;
         let (sender, events) = channel();
         let (hearing, reading) = (Arc::clone(&heard), Arc::clone(&end));
         let read = move || {
