@@ -2,6 +2,7 @@
 //!
 //! Owns: whether colours and live drawing are possible, and every write. Must not know: the content of messages.
 
+use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 
@@ -23,6 +24,8 @@ pub(crate) struct Console {
     /// Whether progress can be redrawn in place.
     pub(crate) live: bool,
     results_to_stderr: bool,
+    /// The first error of standard output.
+    broken: RefCell<Option<io::Error>>,
 }
 
 impl Console {
@@ -45,6 +48,7 @@ impl Console {
             progress: style(err.is_terminal(), columns(&err)),
             live: err.is_terminal() && !dumb,
             results_to_stderr: false,
+            broken: RefCell::default(),
         }
     }
 
@@ -54,33 +58,45 @@ impl Console {
         self.output = self.progress;
     }
 
-    /// Writes a result.
+    /// Writes a result. See [`Self::broken`].
     pub(crate) fn result(&self, text: &str) {
         if self.results_to_stderr {
             self.note(text.trim_end_matches('\n'));
         } else {
-            // If the reader has closed the pipe, the rest is not needed.
-            let _ = io::stdout().lock().write_all(text.as_bytes());
+            self.data(text);
         }
     }
 
-    /// Writes data for another program.
-    pub(crate) fn data(&self, text: &str) -> io::Result<()> {
+    /// Writes data for another program. See [`Self::broken`].
+    pub(crate) fn data(&self, text: &str) {
+        self.write(text.as_bytes());
+    }
+
+    fn write(&self, bytes: &[u8]) {
         let mut output = io::stdout().lock();
-        output.write_all(text.as_bytes())?;
-        output.flush()
+        let written = output.write_all(bytes).and_then(|()| output.flush());
+        // If the reader has closed the pipe, the rest is not needed.
+        if let Err(error) = written
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.broken.borrow_mut().get_or_insert(error);
+        }
+    }
+
+    /// The first error of standard output, if there was one. A command goes on without it: its record counts.
+    pub(crate) fn broken(&self) -> Option<Failure> {
+        let source = self.broken.take()?;
+        let problem = format!("standard output is incomplete: {source}\n  write it to another place");
+        Some(io::Error::new(source.kind(), problem).into())
     }
 
     /// Writes bytes of a command on another machine, which knows this terminal, as they are.
     pub(crate) fn pass(&self, stream: Stream, bytes: &[u8]) {
-        // If its output cannot be written, the command continues: its record counts.
-        let _ = match stream {
-            Stream::Output if !self.results_to_stderr => {
-                let mut output = io::stdout().lock();
-                output.write_all(bytes).and_then(|()| output.flush())
-            }
-            Stream::Output | Stream::Errors => io::stderr().lock().write_all(bytes),
-        };
+        match stream {
+            Stream::Output if !self.results_to_stderr => self.write(bytes),
+            // Nobody is left who could be told.
+            Stream::Output | Stream::Errors => drop(io::stderr().lock().write_all(bytes)),
+        }
     }
 
     /// The terminal to which output goes, if any of it goes to one.

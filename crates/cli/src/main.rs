@@ -68,5 +68,6 @@ fn run(arguments: &[OsString], console: &mut Console) -> u8 {
         Command::Doctor(flags) => commands::doctor(&flags, arguments, console),
         Command::Null(flags) => commands::null(&flags, console),
     };
-    done.unwrap_or_else(|failure| console.failure(&failure))
+    let status = done.unwrap_or_else(|failure| console.failure(&failure));
+    console.broken().map_or(status, |failure| console.failure(&failure))
 }

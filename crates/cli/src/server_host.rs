@@ -102,7 +102,7 @@ pub(crate) fn race(
     let interrupt = Interrupt::listen()?;
     let order = RaceOrder::of(flags, target)?;
     let json = match &flags.json {
-        Some(Output::File(path)) => Some(writable(path, "--json")?),
+        Some(Output::File(path)) => writable(path, "--json")?,
         _ => None,
     };
     if let Some(Output::File(path)) = &flags.html {

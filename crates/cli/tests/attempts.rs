@@ -46,6 +46,26 @@ fn an_attempt_pauses_and_the_next_one_continues_its_record() {
     kit.assert_nothing_left();
 }
 
+/// A full disk, for example, can end an attempt before its record begins. Such a file is in nobody's way.
+#[test]
+fn an_attempt_begins_in_a_file_that_holds_nothing() {
+    let (kit, _turn) = (kit(), turn());
+    for nothing in ["", "{\"line\":\"header\",\"schema\":\"deadheat.record/1\",\"versi"] {
+        kit.file("r/race.jsonl", nothing);
+        attempt(&kit).args(["--pause-after", "1ms"]).run().assert_stderr_has("paused before the next look");
+        assert_eq!(count(&kit, "r/race.jsonl", "epoch"), 1);
+        kit.file("new.jsonl", nothing);
+        let server = server_line(&["--json"]);
+        let race = kit.deadheat(["race", &server, &server, "--record", "new.jsonl"]).args(SHORT_RACE);
+        race.args(["--pause-after", "1ms"]).run().assert_stderr_has("--resume new.jsonl");
+    }
+    for text in ["of the user", "{\"line\":\"header\",\"schema\":\"another\"}"] {
+        kit.file("r/race.jsonl", text);
+        attempt(&kit).run().assert_status(2);
+        assert_eq!(kit.read("r/race.jsonl"), text);
+    }
+}
+
 /// On another machine, the race cannot be continued. A new one has the alpha that is left: here all of it, because no look was taken.
 #[test]
 fn on_another_machine_a_new_race_has_the_alpha_that_is_left() {

@@ -10,7 +10,7 @@ use deadheat_testkit::{
 };
 use serde_json::Value;
 
-use crate::common::{assert_measured, kit};
+use crate::common::{BINARY, assert_measured, kit};
 
 fn lines(kit: &Kit, name: &str) -> Vec<String> {
     kit.read(name).lines().map(str::to_owned).collect()
@@ -92,6 +92,22 @@ fn ctrl_c_keeps_what_was_measured_and_says_how_to_go_on() {
     let resumed = kit.deadheat(["race", "--resume", "half.json", "--json", "done.json"]).run();
     assert_measured(&resumed, &document(&kit, "done.json"));
     assert!(epochs(&lines(&kit, "half.jsonl")).len() >= 3);
+}
+
+/// `nohup` ignores the signal that a login sends when it ends.
+#[test]
+fn nohup_keeps_a_race_from_ending_with_its_login() {
+    let (kit, _turn) = (kit(), turn());
+    let (server, hold) = (server_line(&["--json"]), kit.hold());
+    let mut nohup = Command::new("nohup");
+    nohup.args([BINARY, "race", &server, &hold.at_start(SECOND_EPOCH, &server), "--record", "r.jsonl"]);
+    let mut running = kit.command(nohup).args(SHORT_RACE).args(["--ready-timeout", "150s"]).spawn();
+    hold.wait(&mut running);
+    assert!(running.signal(Signal::HUP));
+    hold.let_go();
+    let outcome = running.wait();
+    assert_ne!(outcome.status(), Some(130), "{outcome}");
+    assert_eq!(epochs(&lines(&kit, "r.jsonl")).len(), 3, "{outcome}");
 }
 
 fn study_of(server: &str) -> String {

@@ -53,6 +53,24 @@ fn without_an_option_it_is_shown_and_one_thing_goes_to_standard_output() {
     two.assert_status(2).assert_stderr_has("--html and --markdown");
 }
 
+/// A full disk is told. A reader that has read enough is not.
+#[test]
+fn output_that_is_not_taken_is_told_unless_nobody_wants_it() {
+    let kit = kit();
+    let shell = |line: &str| {
+        let mut shell = std::process::Command::new("bash");
+        shell.args(["-o", "pipefail", "-c", line, env!("CARGO_BIN_EXE_deadheat")]);
+        kit.command(shell).run()
+    };
+    for to in ["", " --json -", " --markdown -"] {
+        shell(&format!("\"$0\" report race.json{to} > /dev/full"))
+            .assert_status(2)
+            .assert_stderr_has("standard output is incomplete: No space left on device");
+        let enough = shell(&format!("\"$0\" report race.json{to} | true"));
+        assert_eq!(enough.assert_status(0).stderr, "", "{to}");
+    }
+}
+
 #[test]
 fn a_hit_rate_that_was_asked_for_is_shown_everywhere() {
     let kit = kit();

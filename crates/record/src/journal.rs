@@ -251,7 +251,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Starts a journal. The file must not exist yet.
+    /// Starts a journal. The file must not exist yet, or be [`blank`].
     ///
     /// # Errors
     /// When the file exists or cannot be created.
@@ -260,8 +260,23 @@ impl Journal {
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent).map_err(failed)?;
         }
-        let file = OpenOptions::new().append(true).create_new(true).open(path).map_err(failed)?;
-        lock(&file, path)?;
+        let file = match OpenOptions::new().append(true).create_new(true).open(path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && blank(path) => {
+                let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
+                // Another race may have begun to write it since.
+                lock(&file, path)?;
+                if !blank(path) {
+                    return Err(failed(error));
+                }
+                file.set_len(0).map_err(failed)?;
+                file
+            }
+            opened => {
+                let file = opened.map_err(failed)?;
+                lock(&file, path)?;
+                file
+            }
+        };
         sync_folder(path).map_err(failed)?;
         Ok(Self { path: path.into(), file })
     }
@@ -387,6 +402,17 @@ fn read_header(path: &Path, line: &[u8]) -> Result<Record, ReadError> {
         }
         _ => Err(refused("another line comes first".into())),
     }
+}
+
+/// Whether this is a file in which nothing is lost if a new record begins there: an empty one, or one that ends in the middle of a record's first line, for
+/// example because the disk was full.
+pub fn blank(path: &Path) -> bool {
+    /// How a record begins.
+    const BEGINNING: &[u8] = b"{\"line\":\"header\",\"schema\":\"deadheat.record/";
+    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    let Ok(bytes) = (if is_file { std::fs::read(path) } else { return false }) else { return false };
+    let has_begun = bytes.starts_with(BEGINNING) || BEGINNING.starts_with(&bytes);
+    has_begun && whole_lines(&bytes) == 0
 }
 
 /// Number of bytes up to the end of the last complete line.

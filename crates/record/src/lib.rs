@@ -53,7 +53,7 @@ pub use finding::{Finding, Severity};
 pub use histogram::{
     BEYOND, EncodedHistogram, FEWEST_BEYOND, HistogramError, QUANTILES, Quantiles, beyond, curve,
 };
-pub use journal::{End, Journal, Line, ReadError, Record, WriteError, read};
+pub use journal::{End, Journal, Line, ReadError, Record, WriteError, blank, read};
 pub use json_path::{JsonPath, JsonPathError, Step, place};
 pub use link::{Link, LinkReading, ScenarioLink, Tunnel};
 pub use load::{

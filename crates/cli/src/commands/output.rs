@@ -36,7 +36,10 @@ pub(crate) fn keep_for_data(
 /// The text cannot be written.
 pub(super) fn write(to: &Output, option: &'static str, text: &str, console: &Console) -> Result<(), Failure> {
     match to {
-        Output::Standard => Ok(console.data(text)?),
+        Output::Standard => {
+            console.data(text);
+            Ok(())
+        }
         Output::File(path) => {
             let written = if is_summary(path) { append(path, text) } else { write_atomically(path, text) };
             written.map_err(failed(path, option))

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use deadheat_analysis::compare::{FailIf, other_machine};
@@ -78,7 +79,7 @@ pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Recor
     // A resumed race uses the work folder of the process that began it.
     leavings.works.extend(stage.record.plan.is_ad_hoc().then(|| stage.record.plan.work.clone()));
     let json = match &flags.json {
-        Some(Output::File(path)) => Some(writable(path, "--json")?),
+        Some(Output::File(path)) => writable(path, "--json")?,
         _ => None,
     };
     if let Some(Output::File(path)) = &flags.html {
@@ -342,7 +343,8 @@ fn begun(study: Study, flags: &RaceFlags, console: &Console, host: &LocalHost<'_
     reachable(&resolved.plan, &flags.fail_if)?;
     tell_left_out(&resolved, console);
     let mut begins_again = None;
-    if let Some(path) = flags.attempt.as_deref().filter(|path| path.exists()) {
+    if let Some(path) = flags.attempt.as_deref().filter(|path| path.exists() && !deadheat_record::blank(path))
+    {
         // Nothing is added to the record of a contender that was built before and is not there now.
         if let Some((_, error)) = prepared.unbuilt.pop() {
             return Err(error.into());
@@ -629,7 +631,11 @@ fn begin(
 ) -> Result<Stage, Failure> {
     let machine = machine(Path::new("/"), host.hierarchy, host.run);
     let record = Record::new(env!("CARGO_PKG_VERSION").into(), unix_ms(), plan, machine);
-    journal.append(&record.header())?;
+    if let Err(error) = journal.append(&record.header()) {
+        // The race has not begun: another attempt finds no file in its way.
+        let _ = std::fs::remove_file(journal.path());
+        return Err(error.into());
+    }
     Ok(Stage { record, journal, files, interrupt, elsewhere, networks, _checkouts: checkouts })
 }
 
@@ -767,8 +773,20 @@ fn is_journal(path: &Path) -> bool {
     serde_json::from_str::<serde_json::Value>(first).is_ok_and(|value| value.get("line").is_some())
 }
 
-/// Checks before a race that the file is writable, so that the race is not run in vain.
-pub(crate) fn writable(path: &Path, option: &'static str) -> Result<PathBuf, Failure> {
+/// Checks before a race that the file is writable, so that the race is not run in vain. Returns the path if the file can be replaced again and again; what
+/// goes to a pipe or a device goes there once.
+pub(crate) fn writable(path: &Path, option: &'static str) -> Result<Option<PathBuf>, Failure> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => {
+            return Err(Failure::File {
+                path: path.into(),
+                option,
+                source: io::ErrorKind::IsADirectory.into(),
+            });
+        }
+        Ok(found) if !found.is_file() => return Ok(None),
+        Ok(_) | Err(_) => {}
+    }
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let test = folder.join(format!(".deadheat-{}.tmp", std::process::id()));
     std::fs::write(&test, "").and_then(|()| std::fs::remove_file(&test)).map_err(|source| Failure::File {
@@ -776,5 +794,5 @@ pub(crate) fn writable(path: &Path, option: &'static str) -> Result<PathBuf, Fai
         option,
         source,
     })?;
-    Ok(path.into())
+    Ok(Some(path.into()))
 }

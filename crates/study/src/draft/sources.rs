@@ -90,15 +90,16 @@ fn log_format(path: &Path, content: &[u8]) -> Option<LogFormat> {
     let text = String::from_utf8_lossy(&content[..content.len().min(1 << 16)]);
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let is_described = lines.clone().any(|line| line.starts_with("openapi:") || line.starts_with("swagger:"));
-    let is_object = lines
-        .next()
-        .is_some_and(|line| serde_json::from_str::<BTreeMap<String, serde_json::Value>>(line).is_ok());
+    let is_object = |line: &str| serde_json::from_str::<BTreeMap<String, serde_json::Value>>(line).is_ok();
+    let (first, second) = (lines.next().is_some_and(is_object), lines.next().is_some_and(is_object));
     match end.as_deref() {
         Some("har") => Some(LogFormat::Har),
         Some("jsonl" | "ndjson") => Some(LogFormat::Json),
+        // A description is one object.
+        Some("json") if first && second => Some(LogFormat::Json),
         Some("yaml" | "yml" | "json") => None,
         _ if is_described => None,
-        _ if is_object => Some(LogFormat::Json),
+        _ if first => Some(LogFormat::Json),
         _ => Some(LogFormat::Combined),
     }
 }
@@ -264,6 +265,7 @@ mod tests {
         assert_eq!(of("api.json", "{\"openapi\": \"3.0.0\"}"), None);
         assert_eq!(of("a.log", "{\"path\": \"/\"}\n{}"), Some(LogFormat::Json));
         assert_eq!(of("a.log", &line("GET / HTTP/1.1", 200)), Some(LogFormat::Combined));
+        assert_eq!(of("a.json", "{\"path\": \"/\"}\n{}\n"), Some(LogFormat::Json));
         assert_eq!(of("a.har", "nonsense"), Some(LogFormat::Har));
         assert_eq!(of("nonsense", "nonsense"), Some(LogFormat::Combined));
     }

@@ -264,7 +264,7 @@ pub fn revisions(
     let contender = chosen(&study, only)?;
     let repository = Repository::around(&study.folder)?;
     let mut checkouts = Checkouts::open(places, repository.top(), progress)?;
-    let (base, head) = sides(&repository, range, &study, &checkouts)?;
+    let (base, head) = sides(&repository, range, &places.work(&study), &checkouts)?;
     if repository.tree(&base.commit, &checkouts.objects())?
         == repository.tree(&head.commit, &checkouts.objects())?
     {
@@ -305,7 +305,7 @@ fn chosen<'s>(study: &'s Study, only: &[String]) -> Result<&'s Contender, GitErr
 fn sides(
     repository: &Repository,
     range: &GitRange,
-    study: &Study,
+    work: &Path,
     checkouts: &Checkouts,
 ) -> Result<(Side, Side), GitError> {
     let head = match &range.head {
@@ -322,7 +322,7 @@ fn sides(
     };
     let head = match &range.head {
         Some(name) => side(name, head)?,
-        None => match repository.snapshot(&head, &checkouts.objects(), &study.folder)? {
+        None => match repository.snapshot(&head, &checkouts.objects(), work)? {
             None => side("HEAD", head)?,
             Some(commit) => Side {
                 name: "working tree".into(),

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::SystemTime;
@@ -89,17 +89,17 @@ impl Repository {
     /// The hash of all files of a commit, which may be among the objects in `more`.
     pub(super) fn tree(&self, commit: &str, more: &Path) -> Result<String, GitError> {
         let mut git = git(&self.top);
-        git.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", more);
+        git.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", in_a_list(more));
         Ok(text_of(&run(git.args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]))?))
     }
 
     /// A commit of the working tree as it is, with all files that git does not ignore. Its objects are written to `objects`. None if nothing has
-    /// changed since `head`. deadheat's own files are left out: the folder `work` of the study in `study`, and records.
+    /// changed since `head`. deadheat's own files are left out, unless git tracks them: the folder `work`, and records.
     pub(super) fn snapshot(
         &self,
         head: &str,
         objects: &Path,
-        study: &Path,
+        work: &Path,
     ) -> Result<Option<String>, GitError> {
         self.refuse_changed_submodules()?;
         super::make_folder(objects)?;
@@ -107,7 +107,7 @@ impl Repository {
         let now = fs::File::open(objects).and_then(|folder| folder.set_modified(SystemTime::now()));
         now.map_err(io_at(objects))?;
         let index = objects.with_file_name(format!("index-{}", std::process::id()));
-        let made = self.snapshot_by(head, objects, &index, study);
+        let made = self.snapshot_by(head, objects, &index, work);
         let _ = fs::remove_file(&index);
         made
     }
@@ -117,13 +117,13 @@ impl Repository {
         head: &str,
         objects: &Path,
         index: &Path,
-        study: &Path,
+        work: &Path,
     ) -> Result<Option<String>, GitError> {
         let git = || {
             let mut git = git(&self.top);
             git.env("GIT_INDEX_FILE", index)
                 .env("GIT_OBJECT_DIRECTORY", objects)
-                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.objects);
+                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", in_a_list(&self.objects));
             git
         };
         // The user's index knows which files are unchanged, and which are left out of a sparse checkout.
@@ -139,10 +139,14 @@ impl Repository {
         } else {
             run(git().args(["read-tree", head]))?;
         }
-        let mut work = OsString::from(":(top,exclude,literal)");
-        work.push(self.inside(study).unwrap_or_default().join("work"));
+        let work = self.inside(work).map(|work| {
+            let mut exclude = OsString::from(":(top,exclude,literal)");
+            exclude.push(work);
+            exclude
+        });
         let records = OsString::from(":(top,exclude,glob)**/deadheat-records/**");
-        run(git().args(["add", "--all", "--", ":/"]).args([work, records]))?;
+        run(git().args(["add", "--update", "--", ":/"]))?;
+        run(git().args(["add", "--all", "--", ":/"]).arg(records).args(work))?;
         let tree = text_of(&run(git().arg("write-tree"))?);
         if tree == self.tree(head, objects)? {
             return Ok(None);
@@ -352,4 +356,21 @@ fn text_of(printed: &[u8]) -> String {
 fn path_of(printed: &[u8]) -> PathBuf {
     let printed = printed.strip_suffix(b"\n").unwrap_or(printed);
     PathBuf::from(OsString::from_vec(printed.to_vec()))
+}
+
+/// A path as an entry of a list that colons separate (gitenvironment, `GIT_ALTERNATE_OBJECT_DIRECTORIES`).
+fn in_a_list(path: &Path) -> OsString {
+    let bytes = path.as_os_str().as_bytes();
+    if !bytes.contains(&b':') && !bytes.starts_with(b"\"") {
+        return path.into();
+    }
+    let mut quoted = vec![b'"'];
+    for byte in bytes {
+        if matches!(byte, b'"' | b'\\') {
+            quoted.push(b'\\');
+        }
+        quoted.push(*byte);
+    }
+    quoted.push(b'"');
+    OsString::from_vec(quoted)
 }

@@ -11,6 +11,7 @@ use crate::file;
 /// A repository with a study in `services/api`, and a cache beside it.
 struct Fixture {
     folder: tempfile::TempDir,
+    name: &'static str,
 }
 
 const STUDY: &str = "\
@@ -26,7 +27,12 @@ path = \"/\"
 
 impl Fixture {
     fn new() -> Self {
-        let fixture = Self { folder: tempfile::tempdir().unwrap() };
+        Self::named("repository")
+    }
+
+    /// In a folder with this name.
+    fn named(name: &'static str) -> Self {
+        let fixture = Self { folder: tempfile::tempdir().unwrap(), name };
         fixture.git(&["init", "--quiet", "--initial-branch=main"]);
         fixture.write("services/api/study.toml", STUDY);
         fixture.write("services/api/app/serve", "one");
@@ -36,7 +42,7 @@ impl Fixture {
     }
 
     fn repository(&self) -> PathBuf {
-        let path = self.folder.path().join("repository");
+        let path = self.folder.path().join(self.name);
         fs::create_dir_all(&path).unwrap();
         path.canonicalize().unwrap()
     }
@@ -150,6 +156,32 @@ fn the_working_tree_is_raced_as_it_is_and_left_alone() {
     assert_eq!(fs::read_to_string(head.folder.join("serve")).unwrap(), "changed");
     assert_eq!(fs::read_to_string(study.contenders[0].folder.join("serve")).unwrap(), "one");
     assert_eq!((fixture.git(&["status", "--porcelain"]), fixture.git(&["count-objects"])), before);
+}
+
+/// `work` and `deadheat-records` are ordinary names: what git tracks there belongs to the user.
+#[test]
+fn tracked_files_in_deadheats_own_folders_are_raced_as_they_are() {
+    let fixture = Fixture::new();
+    let files = ["work/lib.js", "services/api/work/lib.js", "deadheat-records/notes.md"];
+    files.iter().for_each(|file| fixture.write(file, "before"));
+    fixture.commit("a library");
+    files.iter().for_each(|file| fixture.write(file, "after"));
+    fixture.write("work/new.js", "new");
+    let (study, _checkouts) = fixture.race("main").unwrap();
+    let tree = study.contenders[1].revision.as_ref().unwrap().checkout.join("tree");
+    for file in files {
+        assert_eq!(fs::read_to_string(tree.join(file)).unwrap(), "after", "{file}");
+    }
+    assert_eq!(fs::read_to_string(tree.join("work/new.js")).unwrap(), "new");
+}
+
+#[test]
+fn a_repository_may_have_any_path() {
+    for name in ["a:b", "\"a:\\b\"", "#a"] {
+        let fixture = Fixture::named(name);
+        fixture.write("services/api/app/serve", "changed");
+        assert_eq!(texts(&fixture.served("main")), ["one", "changed"], "{name}");
+    }
 }
 
 #[test]
