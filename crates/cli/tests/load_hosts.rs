@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use deadheat_load::{
     Address, Arrivals, Expectation, Limit, LoadSession as _, NullConfig, NullServer, Pacer, Prepared, Rate,
-    Requests, Session, SessionConfig, SliceOrder, request_bytes,
+    RecordedTimes, Requests, Session, SessionConfig, SliceOrder, request_bytes,
 };
 use deadheat_remote::frame::{Decoder, encode};
 use deadheat_remote::message::{Order, PROTOCOL, Reply, control_line};
@@ -126,6 +126,23 @@ fn a_slice_takes_one_order_and_one_reply_and_what_hosts_did_adds_up() {
     assert_eq!(messages(), [(4, 4), (4, 4)]);
     let (_, received) = hosts.traffic(0);
     assert!((1..2 << 16).contains(&received.bytes), "{received:?}");
+    // Recorded times travel once: 100,000 requests, sent within 10 s; the slices replay 100 ms of them, from another place each time.
+    let times: Vec<u64> = (0..100_000).map(|at| at * 100_000).collect();
+    let times = Arc::new(RecordedTimes::new(times).unwrap());
+    let mut before = hosts.traffic(0).0;
+    for (from_ns, orders) in [(0, 2), (7_000_000_000, 1)] {
+        let pacer = Pacer::Recorded { times: Arc::clone(&times), from_ns, speed: 1.0 };
+        let tally = session.slice(&order(pacer, Limit::duration(Duration::from_millis(100)))).unwrap();
+        assert_eq!(tally.due, 1_000, "each request is due once");
+        let now = hosts.traffic(0).0;
+        let (messages, bytes) = (now.messages - before.messages, now.bytes - before.bytes);
+        assert_eq!((messages, bytes > 100_000), (orders, orders > 1), "{bytes} bytes");
+        before = now;
+    }
+    hosts.take_work();
+    for _ in 0..2 {
+        session.slice(&order(Pacer::Closed, Limit::requests(501))).unwrap();
+    }
     let work = hosts.take_work();
     assert_eq!(work.hosts.iter().map(|host| host.requests).sum::<u64>(), 2 * 501);
     let each: Vec<_> = work.hosts.iter().map(|host| (host.connections, host.delays.len())).collect();

@@ -18,7 +18,10 @@ use std::time::{Duration, Instant};
 use deadheat_host::cgroup::Hierarchy;
 use deadheat_host::facts::clock;
 use deadheat_host::monitor::{Monitor, Snapshot};
-use deadheat_load::{Address, Answer, NoAnswer, ProgressHandle, Session, StopHandle, exchange, with_causes};
+use deadheat_load::{
+    Address, Answer, NoAnswer, Pacer, ProgressHandle, RecordedTimes, Session, StopHandle, exchange,
+    with_causes,
+};
 use serde::de::DeserializeOwned;
 
 use crate::channel::{lock, seconds};
@@ -71,6 +74,7 @@ pub fn serve(
     let (sender, orders) = channel();
     let worker = Worker {
         sessions: HashMap::new(),
+        times: HashMap::new(),
         handles: Arc::clone(&handles),
         writer: writer.clone(),
         running: Arc::default(),
@@ -191,6 +195,8 @@ impl Reading {
 /// The side that carries out orders, one after the other.
 struct Worker {
     sessions: HashMap<u32, Session>,
+    /// The recorded times of sessions.
+    times: HashMap<u32, Arc<RecordedTimes>>,
     handles: Handles,
     writer: Writer,
     /// The session that last ran a slice.
@@ -247,7 +253,17 @@ impl Worker {
                 }
                 Err(error) => Some(Reply::Failed { reason: with_causes(&error), own: error.is_our_own() }),
             },
-            Order::Slice { session: id, order, start_in, afresh } => {
+            Order::Times { session, times } => {
+                self.times.insert(session, Arc::new(times));
+                Some(Reply::Kept)
+            }
+            Order::Slice { session: id, mut order, start_in, afresh } => {
+                if let Pacer::Recorded { times, .. } = &mut order.pacer {
+                    let Some(kept) = self.times.get(&id) else {
+                        return Some(Reply::failed("the order comes before its recorded times"));
+                    };
+                    *times = Arc::clone(kept);
+                }
                 let Some(session) = self.sessions.get_mut(&id) else { return Some(unknown(id)) };
                 let Some(start) = arrived.checked_add(start_in) else {
                     return Some(Reply::failed("the order names no time at which a slice can start"));
@@ -291,6 +307,7 @@ impl Worker {
             Order::Close { session } => {
                 lock(&self.handles).remove(&session);
                 self.sessions.remove(&session);
+                self.times.remove(&session);
                 None
             }
         }

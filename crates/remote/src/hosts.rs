@@ -370,6 +370,7 @@ impl LoadHosts {
             Reply::Opened { .. } => "opened",
             Reply::Done { .. } => "done",
             Reply::Watching(_) => "watching",
+            Reply::Kept => "kept",
             Reply::Failed { .. } => "failed",
         };
         RemoteError::Channel {

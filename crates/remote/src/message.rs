@@ -10,12 +10,13 @@ use std::time::Duration;
 use deadheat_host::facts::Clock;
 use deadheat_host::monitor::NetworkReading;
 use deadheat_load::{
-    Address, Answer, Backend, NoAnswer, Progress, SessionConfig, SliceOrder, Tally, TlsSettings,
+    Address, Answer, Backend, NoAnswer, Progress, RecordedTimes, SessionConfig, SliceOrder, Tally,
+    TlsSettings,
 };
 use serde::{Deserialize, Serialize};
 
 /// The version of the messages. It changes with any change of them or of what they contain.
-pub const PROTOCOL: u32 = 5;
+pub const PROTOCOL: u32 = 6;
 
 /// The beginning of an agent's first line.
 const AGENT: &str = "deadheat agent ";
@@ -50,7 +51,7 @@ pub enum Order {
         /// Its settings.
         config: Box<SessionConfig>,
     },
-    /// Run a slice.
+    /// Run a slice. Under recorded timing, its times are those of [`Order::Times`].
     Slice {
         /// The session.
         session: u32,
@@ -84,6 +85,14 @@ pub enum Order {
         cpus: Vec<usize>,
         /// Whether to watch for how long they stand still.
         stalls: bool,
+    },
+    /// Keep the times at which clients sent recorded requests, for all later slices of a session. They can be large: an order to start must not wait
+    /// behind them, or the hosts would start apart.
+    Times {
+        /// The session.
+        session: u32,
+        /// The times.
+        times: RecordedTimes,
     },
 }
 
@@ -175,6 +184,8 @@ pub enum Reply {
     },
     /// The CPUs are watched.
     Watching(Watching),
+    /// The times are there.
+    Kept,
 }
 
 /// The first line that an agent writes.

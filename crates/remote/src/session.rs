@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use deadheat_load::{
-    Backend, LoadSession, ProgressHandle, SessionConfig, SessionError, SliceOrder, StopHandle, Tally,
-    WorkerRange, share,
+    Backend, LoadSession, Pacer, ProgressHandle, RecordedTimes, SessionConfig, SessionError, SliceOrder,
+    StopHandle, Tally, WorkerRange, share,
 };
 
 use crate::error::RemoteError;
@@ -109,6 +109,8 @@ pub struct RemoteSession {
     /// In the order of `on`.
     parts: Vec<Part>,
     backends: Vec<Backend>,
+    /// The recorded times that the hosts keep.
+    times: Option<Arc<RecordedTimes>>,
 }
 
 impl RemoteSession {
@@ -132,7 +134,8 @@ impl RemoteSession {
     ) -> Result<Self, RemoteError> {
         let parts = divide(config.connections, config.max_connections, config.threads, on.len())?;
         // From here on, what was opened is closed again by its drop.
-        let mut session = Self { id: hosts.next_session(), hosts, on, parts, backends: Vec::new() };
+        let (id, backends) = (hosts.next_session(), Vec::new());
+        let mut session = Self { id, hosts, on, parts, backends, times: None };
         for (host, part) in session.on.iter().zip(&session.parts) {
             let config = SessionConfig {
                 connections: part.connections,
@@ -163,6 +166,28 @@ impl RemoteSession {
         &self.backends
     }
 
+    /// The order without its recorded times, if it has any. Sends them before, unless the hosts have them.
+    fn without_times(&mut self, order: &SliceOrder) -> SliceOrder {
+        let mut order = order.clone();
+        let Pacer::Recorded { times, .. } = &mut order.pacer else { return order };
+        if !self.times.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, times)) {
+            let sent = |host: &usize| {
+                let times = times.as_ref().clone();
+                self.hosts.send(*host, &Order::Times { session: self.id, times }).is_ok()
+            };
+            let asked: Vec<usize> = self.on.iter().copied().filter(sent).collect();
+            // A host that is lost now is missing in the slice, too.
+            self.hosts.gather(&asked, &mut || {});
+            // What kept the times from a host keeps the whole order from it, and says why.
+            if asked.len() < self.on.len() {
+                return order;
+            }
+            self.times = Some(Arc::clone(times));
+        }
+        *times = Arc::new(RecordedTimes::shortest());
+        order
+    }
+
     /// A handle to end slices early from another thread.
     pub fn stop_handle(&self) -> StopHandle {
         let (hosts, session) = (Arc::clone(&self.hosts), self.id);
@@ -177,6 +202,7 @@ impl RemoteSession {
 
     /// Runs one slice on all hosts of the session at once. When one of them is lost, the others end the slice early.
     pub fn slice_on_hosts(&mut self, order: &SliceOrder) -> Vec<HostSlice> {
+        let order = self.without_times(order);
         // Half a round trip: how long an order takes to its host.
         let ways: Vec<Duration> =
             self.on.iter().map(|host| self.hosts.median_round_trip(*host) / 2).collect();
