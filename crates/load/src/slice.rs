@@ -40,6 +40,8 @@ pub(crate) struct Slice {
     /// No more connections are opened before this.
     pub(crate) next_growth_ns: u64,
     pub(crate) last_answer_ns: u64,
+    /// Whether a request has failed since the last answer.
+    has_failed: bool,
     pub(crate) samples_left: u32,
     /// Since when requests have waited because no connection is free; `None` while none waits.
     blocked_since_ns: Option<u64>,
@@ -80,6 +82,7 @@ impl Slice {
             next_tick_ns: 0,
             next_growth_ns: 0,
             last_answer_ns: now_ns,
+            has_failed: false,
             samples_left: order.max_samples,
             blocked_since_ns: None,
             counted_until_ns: now_ns,
@@ -127,9 +130,9 @@ impl Slice {
         self.source.next_due_ns().is_some_and(|due_ns| due_ns <= now_ns)
     }
 
-    /// Open: whether no request is in flight, and none is due at `now_ns`.
+    /// Open: whether nothing is owed: no request is in flight or due at `now_ns`, and none has failed since the last answer.
     pub(crate) fn is_idle(&self, now_ns: u64) -> bool {
-        self.source.is_open() && self.in_flight == 0 && !self.is_due(now_ns)
+        self.source.is_open() && !self.has_failed && self.in_flight == 0 && !self.is_due(now_ns)
     }
 
     /// Open: a request is due at `now_ns` and no connection is free.
@@ -165,6 +168,7 @@ impl Slice {
         let tally = &mut self.tally;
         tally.in_flight_ns = tally.in_flight_ns.saturating_sub(now_ns.saturating_sub(request.intended_ns));
         self.in_flight -= 1;
+        self.has_failed = true;
         self.tally.outcomes.add(outcome, 1);
         self.tally.fault(outcome, cause, 1);
         self.window.lost(now_ns - self.start_ns);
@@ -183,6 +187,7 @@ impl Slice {
         self.count_until(now_ns);
         self.in_flight -= 1;
         self.last_answer_ns = now_ns;
+        self.has_failed = false;
         let tally = &mut self.tally;
         tally.outcomes.add(outcome, 1);
         tally.completions += 1;
@@ -230,7 +235,7 @@ impl Slice {
         self.backlog_closed = self.source.all_due(now_ns);
         let outstanding = self.in_flight as u64 + self.source.waiting(now_ns);
         let (_, rate_per_s) = self.source.due_between(now_ns, now_ns.min(self.deadline_ns));
-        self.backlog.note(now_ns - self.start_ns, outstanding, rate_per_s);
+        self.backlog.note(now_ns - self.start_ns, outstanding, self.tally.outcomes.total(), rate_per_s);
     }
 
     /// Publishes the progress of the slice; `before` holds the gauge's values from when it began.

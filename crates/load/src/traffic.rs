@@ -6,6 +6,7 @@ use rustix::io::Errno;
 use crate::connection::{InFlight, Link};
 use crate::driver::{Driver, Event};
 use crate::outcome::Outcome;
+use crate::protocol::http1::Wrong;
 use crate::protocol::{Answered, Asked, Ended, Protocol};
 use crate::requests::Requests;
 use crate::slice::Slice;
@@ -282,12 +283,16 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
             return self.closed_idle(slice, index, now_ns);
         }
         slice.tally.unsolicited += 1;
+        self.connect_error = Some(Cause::Answer(Wrong::StatusLine));
         self.done_with(slice, index, now_ns);
     }
 
     /// The server has closed a connection on which no answer was owed.
     fn closed_idle(&mut self, slice: &mut Slice, index: usize, now_ns: u64) {
         slice.tally.closed_by_server += 1;
+        if !self.connections[index].used {
+            self.connect_error = Some(Cause::Closed);
+        }
         self.done_with(slice, index, now_ns);
     }
 
@@ -298,7 +303,6 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         if !connection.used {
             // The server closed the connection right after it was made: pause before the next attempt.
             connection.not_before_ns = now_ns + BACKOFF_NS;
-            self.connect_error = Some(Cause::Closed);
         }
         self.next(slice, index, now_ns, now_ns);
     }

@@ -219,12 +219,23 @@ fn a_failed_request_costs_the_next_one_no_pause() {
     assert!(tally.latency.quantile_ns(0.1).unwrap() < 10_000_000, "{tally:?}");
 }
 
+/// The rate is so low that nothing is in flight most of the time.
+#[test]
+fn without_a_duration_a_server_that_has_died_is_given_up_at_any_rate() {
+    let server = Server::start(|stream, _| say(stream, HELLO));
+    let mut session = Session::open(impatient(server.at(), 1)).unwrap();
+    assert_eq!(session.slice(&closed(1)).unwrap().outcomes.ok, 1);
+    server.kill();
+    let tally = session.slice(&order(constant(10.0), Limit::requests(1_000_000))).unwrap();
+    assert!(tally.gave_up && tally.outcomes.ok == 0, "{tally:?}");
+}
+
 /// Without a duration, a load gives up when answers stop. Here nothing is asked for four seconds.
 #[test]
 fn a_gap_between_requests_is_no_silence() {
     let server = Server::start(|stream, _| say(stream, HELLO));
-    let timeout = Duration::from_millis(500);
-    let settings = SessionConfig { timeout, connect_timeout: 2 * timeout, ..config(server.at(), 1) };
+    let timeout = Duration::from_secs(1);
+    let settings = SessionConfig { timeout, connect_timeout: timeout, ..config(server.at(), 1) };
     let tally = run(settings, &order(constant(0.25), Limit::requests(2)));
     assert_eq!((tally.gave_up, tally.due), (false, 2), "{tally:?}");
 }
