@@ -66,7 +66,8 @@ fn value(from: &Capture, answer: &Answer) -> Option<String> {
             answer.header(name).and_then(|value| std::str::from_utf8(value).ok()).map(str::to_owned)
         }
         Capture::Cookie(name) => {
-            cookies(answer).find(|(one, _)| one == name).map(|(_, value)| value.to_owned())
+            // A browser keeps the last of several.
+            cookies(answer).filter(|(one, _)| one == name).last().map(|(_, value)| value.to_owned())
         }
     }
 }
@@ -169,7 +170,9 @@ mod tests {
 
     #[test]
     fn values_come_from_json_headers_and_cookies() {
-        let set = [("Set-Cookie", "a=1; Path=/"), ("set-cookie", "sid=x=y; HttpOnly"), ("X-Csrf", "k")];
+        let removed = ("Set-Cookie", "sid=; Max-Age=0");
+        let set =
+            [("Set-Cookie", "a=1; Path=/"), removed, ("set-cookie", "sid=x=y; HttpOnly"), ("X-Csrf", "k")];
         let answer = answer(&set, r#"{"token":"t","n":7,"list":[{"id":"first"},{"id":"second"}]}"#);
         for (from, value) in [
             (Capture::Json("$.token".into()), "t"),

@@ -227,7 +227,7 @@ impl Walk<'_> {
 /// Equality of JSON values. Numbers are compared by value, so 1 equals 1.0.
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        // Integers are compared exactly: beyond 2^53 different ones share a float.
+        // Integers of 64 bits are compared exactly: beyond 2^53 different ones share a float, as larger ones do here.
         (Value::Number(left), Value::Number(right)) => {
             left == right || ((left.is_f64() || right.is_f64()) && left.as_f64() == right.as_f64())
         }

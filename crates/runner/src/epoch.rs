@@ -389,7 +389,7 @@ impl EpochRun<'_> {
             let mut sum = self.warm(one, self.warm_slice())?;
             // A rate limiter or a full queue can cause wrong answers at full speed, so the contender warms up again at the scenario's
             // rate.
-            if is_wrong(&sum) && one.keep_to_rate() {
+            if self.is_wrong(&sum) && one.keep_to_rate() {
                 // Long enough for a request at a low rate.
                 sum = self.warm(one, WARM_SLICE)?;
             }
@@ -470,6 +470,19 @@ impl EpochRun<'_> {
         }
     }
 
+    /// How many answers are wrong. In a search, those with another status are not: a server that refuses what is too much fails a trial.
+    fn wrong(&self, sum: &LoadTotals) -> u64 {
+        match self.scenario.shape.objective() {
+            Some(_) => sum.outcomes.mismatch,
+            None => sum.outcomes.wrong(),
+        }
+    }
+
+    /// Whether the share of wrong answers is above the limit.
+    fn is_wrong(&self, sum: &LoadTotals) -> bool {
+        self.wrong(sum) as f64 > sum.outcomes.total() as f64 * MOST_WRONG
+    }
+
     /// Checks that answers under load equal the earlier ones: all by status, length and digest, and some in full.
     pub(crate) fn check_answers(
         &self,
@@ -481,8 +494,8 @@ impl EpochRun<'_> {
         let probes = || self.scenario.requests.iter().map(|share| share.probe.as_str());
         let keys = self.launcher.contract.keys(probes());
         let mut found = self.launcher.contract.check_samples(name, &keys, &sum.samples, parity);
-        let (wrong, total) = (sum.outcomes.wrong(), sum.outcomes.total());
-        if is_wrong(sum) {
+        let (wrong, total) = (self.wrong(sum), sum.outcomes.total());
+        if self.is_wrong(sum) {
             found.push(Difference {
                 contender: name.into(),
                 probe: probes().collect::<Vec<_>>().join(", "),
@@ -684,11 +697,6 @@ impl EpochRun<'_> {
     pub(crate) fn services_ns(&self) -> Option<u64> {
         self.services.iter().map(|one| one.cpu_ns().0).reduce(|sum, ns| sum + ns)
     }
-}
-
-/// Whether the share of wrong answers is above the limit.
-fn is_wrong(sum: &LoadTotals) -> bool {
-    sum.outcomes.wrong() as f64 > sum.outcomes.total() as f64 * MOST_WRONG
 }
 
 /// The contenders alone. Their connections are closed.

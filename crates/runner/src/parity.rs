@@ -191,8 +191,8 @@ pub(crate) struct Parity {
     pub differences: Vec<Difference>,
     /// Each contender's answers to the probes that are used under load: by contender, then by probe.
     pub answers: BTreeMap<String, BTreeMap<String, Vec<Vec<u8>>>>,
-    /// The statuses of those answers, by contender and probe.
-    pub statuses: BTreeMap<(String, String), u16>,
+    /// The statuses of those answers, by contender and probe; none if they differ.
+    pub statuses: BTreeMap<(String, String), Option<u16>>,
     /// How their bodies are encoded (`gzip`), by contender and probe. Those that are sent as they are have no entry.
     pub encodings: BTreeMap<(String, String), String>,
     /// The values that each contender's answers contained, by contender.
@@ -389,7 +389,12 @@ impl Contract {
                    filling: Filling<'_>|
          -> Result<Prepared, QuestionError> {
             let Question { bytes, head, .. } = question(probe, Filling { captured, ..filling })?;
+            // Without `agree`, only the contract's own rules bind a body: answers that came at the same moment may be the same by chance.
+            let may_change = probe.is_some_and(|probe| !probe.body.agree && probe.body.exact.is_none());
             let mut expect = parity.expectation(contender, key, rules);
+            if may_change {
+                expect.body = deadheat_load::BodyRule::Any;
+            }
             if let (deadheat_load::StatusRule::Any, Some(probe)) = (expect.status, probe) {
                 expect.status = allowed(&probe.status);
             }
@@ -472,6 +477,11 @@ impl Contract {
         let (mut found, mut seen): (Vec<Difference>, _) = (Vec::new(), parity.seen.clone());
         for sample in samples.iter().filter(|sample| !sample.truncated) {
             let Some(name) = probes.get(sample.request as usize) else { continue };
+            // What has another status has another body, and counts as a wrong answer already.
+            let status = parity.statuses.get(&(contender.to_owned(), name.clone())).copied();
+            if status.flatten().is_some_and(|status| status != sample.status) {
+                continue;
+            }
             let Some((probe, rules)) = self.known_as(name) else { continue };
             let known = parity.answers.get(contender).and_then(|answers| answers.get(name));
             let encoding = parity.encodings.get(&(contender.to_owned(), name.clone()));
@@ -483,8 +493,8 @@ impl Contract {
                 None | Some([]) if self.many_of(&probe.name).is_none() => continue,
                 // This request was not in the sample, so only the contract's own rules apply.
                 None | Some([]) => Vec::new(),
-                // A body without any rule may change from answer to answer.
-                Some([one, two]) if !probe.body.agree && !rules.between(one, two).is_empty() => Vec::new(),
+                // A body without any rule may change from answer to answer, and so may that of an answer that changes its status.
+                Some(_) if !probe.body.agree || status == Some(None) => Vec::new(),
                 Some([known, ..]) => rules.between(known, &body),
             };
             here.extend(rules.against_contract(&body));
@@ -621,27 +631,33 @@ impl Parity {
             let Ok(answer) = answer else { continue };
             let key = (asked.name.to_owned(), probe.name.clone());
             self.encodings.extend(encoding::of(&answer).map(|encoding| (key.clone(), encoding)));
-            self.statuses.entry(key).or_insert(answer.status);
+            let status = self.statuses.entry(key).or_insert(Some(answer.status));
+            *status = status.filter(|status| *status == answer.status);
             let known = self.answers.entry(asked.name.into()).or_default();
             known.entry(probe.name.clone()).or_default().push(encoded.unwrap_or(answer.body));
         }
     }
 
-    /// What a contender's answers to a probe must look like under load. The bytes must be the same if two answers were the same and no
-    /// place is volatile. Otherwise the length must be the same if two answers had the same length and the rules allow no other.
+    /// What a contender's answers to a probe must look like under load. The status must be that of its answers, if these had the same one. The bytes must be
+    /// the same if two answers were the same and no place is volatile. Otherwise the length must be the same if two answers had the same length and the rules allow no other.
     /// Otherwise only the status counts, and the answers kept in full show what the bodies contain.
     fn expectation(&self, contender: &str, probe: &str, rules: Option<&BodyRules>) -> Expectation {
         let key = (contender.to_owned(), probe.to_owned());
         let status = self
             .statuses
             .get(&key)
-            .map_or(deadheat_load::StatusRule::Any, |status| deadheat_load::StatusRule::Exact(*status));
+            .copied()
+            .flatten()
+            .map_or(deadheat_load::StatusRule::Any, deadheat_load::StatusRule::Exact);
         let bodies = self.answers.get(contender).and_then(|answers| answers.get(probe));
         let volatile = rules.is_some_and(BodyRules::has_volatile);
         // Two values of the same length may be compressed to different lengths.
         let fixed_length =
             rules.is_some_and(BodyRules::has_fixed_length) && !self.encodings.contains_key(&key);
         let body = match bodies.map(Vec::as_slice) {
+            Some([one, two]) if one == two && !volatile && has_time(one, self.encodings.get(&key)) => {
+                deadheat_load::BodyRule::Length(one.len() as u64)
+            }
             Some([one, two]) if one == two && !volatile => {
                 deadheat_load::BodyRule::Digest { length: one.len() as u64, xxh3: digest(one) }
             }
@@ -669,6 +685,13 @@ pub(crate) fn decode(answer: &mut Answer) -> Option<Vec<u8>> {
     let encoding = encoding::of(answer)?;
     let plain = encoding::decoded(Some(&encoding), &answer.body).into_owned();
     Some(std::mem::replace(&mut answer.body, plain))
+}
+
+/// Whether this body, as it was sent, holds the time at which it was compressed: gzip has a place for it (RFC 1952, `MTIME`). A second later, the same
+/// content has other bytes.
+fn has_time(body: &[u8], encoding: Option<&String>) -> bool {
+    let is_gzip = encoding.is_some_and(|encoding| encoding.contains("gzip"));
+    is_gzip && body.get(4..8).is_some_and(|time| time != [0; 4])
 }
 
 /// The name of one request of a probe with many paths.

@@ -208,7 +208,7 @@ fn what_is_expected_under_load_follows_from_two_answers() {
         let answers =
             BTreeMap::from([("p".to_owned(), vec![one.as_bytes().to_vec(), two.as_bytes().to_vec()])]);
         parity.answers.insert(name.into(), answers);
-        parity.statuses.insert((name.into(), "p".into()), 200);
+        parity.statuses.insert((name.into(), "p".into()), Some(200));
     };
     learn("same", "x1", "x1");
     learn("length", "x1", "x2");
@@ -255,6 +255,26 @@ fn answers_kept_under_load_are_held_against_those_of_before() {
     let free =
         Contract::new(&[Probe { body, ..probe(&[]) }], &ProbeFiles::default(), Duration::ZERO).unwrap();
     assert_eq!(free.check_samples("up", &["p".into()], &[sample("other")], &parity), []);
+    // Also if two answers that came at the same moment were the same.
+    let (same, key) = (known("now", "now"), ("up".to_owned(), "p".to_owned()));
+    parity.answers.insert("up".into(), same);
+    parity.statuses.insert(key.clone(), Some(200));
+    let expect = |contract: &Contract| contract.prepared("up", "p", &parity).unwrap().remove(0).expect;
+    assert_eq!(expect(&free).body, deadheat_load::BodyRule::Any);
+    assert!(matches!(
+        expect(&contract).body,
+        deadheat_load::BodyRule::Length(_) | deadheat_load::BodyRule::Any
+    ));
+    assert_eq!(free.check_samples("up", &["p".into()], &[sample("later")], &parity), []);
+
+    // A wrong status is counted where all answers are. Its body is not held against that of a right one.
+    let refused = Sample { status: 503, ..sample("too busy") };
+    assert_eq!(contract.check_samples("up", &["p".into()], &[refused], &parity), []);
+
+    // Answers that had different statuses may have any that the contract allows.
+    parity.statuses.insert(key, None);
+    let expect = contract.prepared("up", "p", &parity).unwrap().remove(0).expect;
+    assert_eq!(expect.status, super::allowed(&probe(&[]).status));
 }
 
 #[test]
@@ -272,7 +292,7 @@ fn of_many_requests_a_sample_is_asked_and_all_are_loaded() {
     assert_eq!(asked.asked.iter().map(|one| one.probe.path.as_str()).collect::<Vec<_>>(), ["/a", "/b"]);
     let mut parity = Parity::default();
     let key = "m /?id=15".to_owned();
-    parity.statuses.insert(("up".into(), key.clone()), 200);
+    parity.statuses.insert(("up".into(), key.clone()), Some(200));
     let bodies = BTreeMap::from([(key.clone(), vec![b"x".to_vec(), b"x".to_vec()])]);
     parity.answers.insert("up".into(), bodies);
     let prepared = contract.prepared("up", "m", &parity).unwrap();
@@ -380,6 +400,14 @@ fn compressed_answers_are_compared_by_what_they_say() {
     let sent = &answers[0].body;
     let digest = deadheat_load::BodyRule::Digest { length: sent.len() as u64, xxh3: digest(sent) };
     assert_eq!(expect.body, digest);
+    // gzip may hold the time at which it was compressed.
+    let mut dated = answers[0].clone();
+    dated.body[4..8].copy_from_slice(&1_700_000_000_u32.to_le_bytes());
+    let address = Address::Unix("/nowhere".into());
+    let asked = [ProbeTarget { name: "a", address: &address }];
+    let parity_of_dated = contract.check(&asked, "before", &|_, _| Some(vec![Ok(dated.clone())]));
+    let expect = parity_of_dated.unwrap().unwrap().expectation("a", "p", None);
+    assert_eq!(expect.body, deadheat_load::BodyRule::Length(sent.len() as u64));
     let sample =
         |body: &Answer| Sample { request: 0, status: 200, body: body.body.clone(), truncated: false };
     let kept = |body: &Answer| {

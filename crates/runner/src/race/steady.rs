@@ -9,7 +9,7 @@ use deadheat_stats::FEWEST_SLOPES;
 use super::{Race, ScenarioError, ScenarioRun};
 use crate::events::Event;
 
-/// The race checks the warm-up after this many epochs. It does not count rounds: the speed of the machine itself varies over seconds, for
+/// The race checks the warm-up after this many epochs that count. It does not count rounds: the speed of the machine itself varies over seconds, for
 /// all contenders alike.
 const WARMUP_CHECK: usize = FEWEST_SLOPES;
 
@@ -29,7 +29,10 @@ impl Race<'_> {
     /// again.
     pub(super) fn check_warmup(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
         let name = &run.scenario.name;
-        let early = self.record.epochs_of(name).count() == WARMUP_CHECK;
+        // Epochs without a round that counts tell nothing.
+        let usable: Vec<bool> = self.record.epochs_of(name).map(|epoch| !epoch.is_disturbed()).collect();
+        let count = usable.iter().filter(|usable| **usable).count();
+        let early = count == WARMUP_CHECK && usable.last() == Some(&true);
         // Nor does a race over hours begin anew.
         let method = &run.launcher.plan.method;
         let chosen = method.pilot_ns == 0 || method.over_ns > 0 || !may_climb(run.scenario);
@@ -48,10 +51,11 @@ impl Race<'_> {
             return Ok(());
         }
         let reason = format!("{contender} still got {:.1} % faster within an epoch", change * 100.0);
+        let aside = self.record.epochs_of(name).count();
         let finding = Finding::warn(
             "warm-up-lengthened",
             format!(
-                "{reason}: {WARMUP_CHECK} epochs do not count, and from now on every start is warmed up for {:.1} s",
+                "{reason}: {aside} epochs do not count, and from now on every start is warmed up for {:.1} s",
                 warmup_ns as f64 / 1e9
             ),
             "nothing needs to be done; --profile full warms up for longer from the beginning",

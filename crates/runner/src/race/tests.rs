@@ -11,7 +11,7 @@ use deadheat_load::{RecordedRequest, RecordedTimes, Recording};
 use deadheat_record::{
     BodyRule, Capture, Contender, Experiment, Journal, Limits, Link, LoadFrom, LogContents, LogReading,
     Method, Metric, Objective, Pinning, Plan, Probe, Rebuild, Record, Replay, RequestLog, Rows, ScenarioPlan,
-    Severity, Share, Slices, StatusRule, Traffic, Typed, ValuesFile, Why, read,
+    Severity, Share, Slices, StatusRule, Traffic, Typed, ValuesFile, VerdictWord, Why, read,
 };
 
 use deadheat_host::process::profile::ProfileError;
@@ -631,22 +631,28 @@ fn an_attempt_pauses_at_a_look_and_the_next_one_continues() {
     assert_eq!(record.end_of("steady"), Some(End::Maximum));
 }
 
+/// Also if one refuses what is too much, as it does while it is warmed up.
 #[test]
 fn a_peak_is_found_near_what_each_can_answer() {
-    let folder = tempfile::tempdir().unwrap();
-    let world = World::of(&[("a", Character::taking_us(100.0)), ("b", Character::taking_us(125.0))]);
-    let mut plan = plan(folder.path(), &["a", "b"]);
-    let objective = Objective { quantile: 0.99, limit_ns: 10 * MS };
-    plan.scenarios[0].shape = Experiment::Peak { connections: 4, objective };
-    plan.scenarios[0].metrics = vec![Metric::Peak];
-    plan.scenarios[0].slices = Some(Slices { slice_ns: 1_000 * MS, rounds: 12 });
-    let (finish, record) = raced(&world, plan, folder.path());
-    assert_eq!((finish, record.end_of("steady")), (Finish::Done, Some(End::Decided)));
-    for epoch in record.epochs_of("steady") {
-        for (part, capacity) in epoch.contenders.iter().zip([10_000.0, 8_000.0]) {
-            let found = part.peak.unwrap().found().unwrap();
-            assert!((found / capacity - 1.0_f64).abs() < 0.05, "{found} of {capacity}");
+    for refuses_full_speed in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Character { refuses_full_speed, ..Character::taking_us(100.0) };
+        let world = World::of(&[("a", first), ("b", Character::taking_us(125.0))]);
+        let mut plan = plan(folder.path(), &["a", "b"]);
+        let objective = Objective { quantile: 0.99, limit_ns: 10 * MS };
+        plan.scenarios[0].shape = Experiment::Peak { connections: 4, objective };
+        plan.scenarios[0].metrics = vec![Metric::Peak];
+        plan.scenarios[0].slices = Some(Slices { slice_ns: 1_000 * MS, rounds: 12 });
+        let (finish, record) = raced(&world, plan, folder.path());
+        assert_eq!((finish, record.end_of("steady")), (Finish::Done, Some(End::Decided)));
+        for epoch in record.epochs_of("steady") {
+            for (part, capacity) in epoch.contenders.iter().zip([10_000.0, 8_000.0]) {
+                let found = part.peak.unwrap().found().unwrap();
+                assert!((found / capacity - 1.0_f64).abs() < 0.05, "{found} of {capacity}");
+            }
         }
+        let report = Report::of(&record).unwrap();
+        assert_ne!(report.scenarios[0].comparisons[0].verdict, VerdictWord::Invalid);
     }
 }
 

@@ -219,7 +219,7 @@ pub(super) const PROBE: KeyTable = KeyTable {
         ("volatile", "Values that may change from answer to answer."),
         ("body", "The whole body; or"),
         ("body_file", "the file that contains it."),
-        ("agree", "`false`: contenders need not agree in the body."),
+        ("agree", "`false`: contenders need not agree in the body, and it may change from answer to answer."),
         ("under_load", "`false`: use this probe only to check parity."),
     ],
 };

@@ -41,7 +41,7 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Reading> {
             no_steady_state(scene, result),
             bimodal_starts(scene, result),
         ];
-        let of_any = [mismatch(result), no_keep_alive(scene, result)].into_iter().flatten();
+        let of_any = [mismatch(result, searched), no_keep_alive(scene, result)].into_iter().flatten();
         let of_link = scene
             .record
             .plan
@@ -149,8 +149,10 @@ fn generator_saturated(scene: &Scene<'_>, result: &ContenderResult) -> Option<Re
     Some(if held_up { reading.harmless() } else { reading })
 }
 
-fn mismatch(result: &ContenderResult) -> Option<Reading> {
-    let (wrong, total) = (result.outcomes.wrong(), result.outcomes.total());
+/// In a search, an answer with another status fails its trial: a server may refuse what is too much.
+fn mismatch(result: &ContenderResult, searched: bool) -> Option<Reading> {
+    let (all, total) = (result.outcomes, result.outcomes.total());
+    let wrong = if searched { all.mismatch } else { all.wrong() };
     Some(table::MISMATCH.read(
         By::Race,
         wrong as f64 / total.max(1) as f64,
