@@ -1,5 +1,5 @@
 // What all sections are given, and the small things that they all need.
-import type { RaceDocument, Scenario, ScenarioPlan } from "./document";
+import type { Epoch, RaceDocument, Scenario, ScenarioPlan } from "./document";
 import { h, plain, unique } from "./dom";
 import type { Figure } from "./model";
 
@@ -42,11 +42,20 @@ export class Context {
     return this.document.record.plan.scenarios.find((one) => one.name === name);
   }
 
+  /** How many epochs of a scenario its verdicts rest on. */
+  counted(scenario: Scenario): number {
+    const compared = scenario.comparisons?.[0]?.epochs;
+    return compared ?? this.document.record.epochs.filter((one) => one.scenario === scenario.name && !isLeftOut(one)).length;
+  }
+
   /** Scenarios in which something was measured. */
   get measured(): Scenario[] {
     return this.document.scenarios.filter((one) => one.epochs > 0);
   }
 }
+
+/** Whether every round of an epoch was left out. */
+export const isLeftOut = (epoch: Epoch): boolean => epoch.rounds.length > 0 && epoch.rounds.every((one) => one.dropped != null);
 
 export function section(id: string, title: string, intro: string | null, ...children: (Node | null | undefined)[]): HTMLElement | null {
   const present = children.filter((one): one is Node => Boolean(one));

@@ -96,6 +96,7 @@ export interface Scenario {
   epochs: number;
   results: Result[];
   rankings: Ranking[];
+  comparisons?: { epochs: number }[];
   findings: Finding[];
   gates: GateReading[];
   edge_cache?: Maybe<EdgeCache>;
@@ -227,7 +228,7 @@ export interface Audit {
   checks: { kind: string; row: Maybe<string>; contender: Maybe<string>; outcome: string; text: string }[];
   generators: GeneratorAudit[];
   here: {
-    claims: number[]; metric: string; row: Maybe<string>; contender: Maybe<string>; baseline: Maybe<string>; scenario: Maybe<string>;
+    claims: number[]; metric: string; row: Maybe<string>; contender: Maybe<string>; baseline: Maybe<string>; scenario: Maybe<string>; baseline_scenario?: Maybe<string>;
     published: Maybe<[number, number]>; here: Maybe<number>; low: Maybe<number>; high: Maybe<number>;
     verdict: "reproduced" | "not-reproduced" | "contradicted" | "not-testable"; note: Maybe<string>;
   }[];

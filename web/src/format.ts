@@ -1,5 +1,5 @@
 // Numbers as they are read: three significant digits, thousands apart, a unit. The same rules as in the terminal.
-import type { Limits, Result, Traffic } from "./document";
+import type { Limits, Maybe, Result, Traffic } from "./document";
 
 const grouped = (digits: string): string => {
   const [whole = "", fraction] = digits.split(".");
@@ -54,9 +54,19 @@ export function limitsText({ cpus, cpuset = [], memory_bytes }: Limits = {}): st
   return words.filter(Boolean).join(", ");
 }
 
+/** A ratio with its interval. No end of it reads as 1 unless it is 1. */
+export function quotient(value: number, low: Maybe<number>, high: Maybe<number>): string {
+  if (low == null || high == null) return value.toFixed(2);
+  const hides = (end: number, decimals: number) => end !== 1 && Number(end.toFixed(decimals)) === 1;
+  let decimals = high - low < 0.02 ? 3 : 2;
+  while (decimals < 6 && (hides(low, decimals) || hides(high, decimals))) decimals += 1;
+  const shown = (one: number) => (one >= 9.995 ? three(one) : one.toFixed(decimals));
+  return `${shown(value)} (${shown(low)} to ${shown(high)})`;
+}
+
 export const ENDED: Record<string, string> = {
   decided: "decided", maximum: "maximum reached", budget: "ended by its budget", stopped: "stopped early",
-  unavailable: "contenders became unavailable", unfinished: "not finished",
+  unavailable: "nothing to compare", unfinished: "not finished",
 };
 
 export const date = (ms: number): string =>

@@ -1,6 +1,6 @@
 // The records that are kept beside the studies: the page of each opens from disk, complains of nothing and asks for nothing.
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { after, before, describe, it } from "node:test";
@@ -51,6 +51,32 @@ describe("kept records", () => {
     writeFileSync(file, gzipSync(lines.map((line) => `${JSON.stringify(line)}\n`).join("")));
     return opens(file);
   });
+
+  it("say which epochs count and how a scenario ended", () => bench.on(join(studies, "compiled/kept/race.jsonl.gz"), {}, async ({ page, document }) => {
+    const { epochs } = document.scenarios.find((one) => one.name === "cold-start");
+    const disturbed = document.record.epochs.filter((one) => one.scenario === "cold-start" && one.rounds.every((round) => round.dropped != null));
+    assert.deepEqual([epochs, disturbed.map((one) => one.number)], [21, [7]]);
+    const facts = await page.$eval('[data-scenario="cold-start"] .facts', (one) => one.textContent);
+    assert.match(facts, /20 epochs, 1 more left out/);
+    await page.$$eval("details.behind", (all) => {
+      const order = all.find((one) => one.textContent.includes("The order in which everything ran"));
+      [order.id, order.open] = ["opened", true];
+    });
+    await page.waitForSelector("#opened tbody tr");
+    const rows = await page.$$eval("#opened tbody tr", (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    assert.deepEqual(rows.filter((row) => row[0] === "cold-start" && row.at(-1) === "left out").map((row) => row[1]), ["7"]);
+  }));
+
+  const audited = (study, row) => {
+    const folder = join(studies, study, "kept");
+    const audit = JSON.parse(readFileSync(join(folder, "audit.json"), "utf8"));
+    return bench.on(join(folder, "race.jsonl.gz"), { audit }, async ({ page }) => {
+      const rows = await page.$$eval("#audit table tbody tr", (all) => all.map((one) => [...one.cells].map((cell) => cell.textContent).join(" | ")));
+      assert.ok(rows.some((one) => row.test(one)), rows.join("\n"));
+    });
+  };
+  it("name both scenarios of a published ratio", () => audited("metadata", /latency_p50_ratio .*prepare-per-request \/ lookup/));
+  it("show on which side of 1 an interval ends", () => audited("node-frameworks", /0http.* to 1\.00[1-9]/));
 
   for (const record of kept) it(`open: ${record.slice(studies.length + 1)}`, () => opens(record));
 });

@@ -171,7 +171,7 @@ fn in_epoch(scenario: &str, contender: &str, one: &EpochFigures, seen: Option<Se
     let mut row = vec![text(scenario), text(contender), one.epoch.to_string()];
     row.extend([one.throughput_rps, one.cpu_us_per_request].map(number));
     row.extend([one.rss_bytes, one.peak_rss_bytes].map(number));
-    row.push(one.cold_start_ns.to_string());
+    row.push(number(Some(one.cold_start_ns).filter(|ns| *ns > 0)));
     row.push(number(seen.and_then(|(_, part)| part.measured)));
     row.push(number(seen.map(|(epoch, _)| epoch.is_disturbed())));
     row

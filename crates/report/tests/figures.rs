@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::fixture::{Race, Racer, behind_a_cache, joined};
 use deadheat_analysis::Report;
+use deadheat_analysis::number::time_ns;
 use deadheat_record::{Axis, End, Experiment, Record, Rung, SweepPoint};
 use deadheat_report::{html, svg};
 use serde_json::Value;
@@ -359,4 +360,15 @@ fn parts_of_a_ladder_are_as_wide_as_what_they_add() {
         assert!(near(bar[1], wanted), "{bar:?} for {added}");
     }
     assert!(near(bars[0][0] + bars[0][1], bars[2][0]), "one behind the other");
+
+    // Who did not get to the last rung has no time on it.
+    let mut fallen = document.clone();
+    let last = fallen.ladders[0].contenders[0].steps.pop().unwrap();
+    let said = time_ns(last.time_us * 1e3);
+    let shown = |document: &Report| figures(document)["ladder-request.svg"].clone();
+    let first = time_ns(fallen.ladders[0].contenders[0].steps[0].time_us * 1e3);
+    let count =
+        |document: &Report, text: &str| shown(document).lines().filter(|line| line.trim() == text).count();
+    assert_eq!(count(&fallen, &said) + 1, count(&document, &said), "{said}");
+    assert_eq!((count(&fallen, &first), count(&fallen, "–")), (count(&document, &first), 1), "{first}");
 }

@@ -104,6 +104,14 @@ fn a_measure_keeps_its_number() {
     assert!((measured / 1.5028e9 - 1.0).abs() < 1e-4, "{measured}");
     assert_eq!(column(&epochs, "measured", "node")[..2], ["1500000000", "1501000000"]);
     assert_eq!(column(&epochs, "left_out", "node")[..3], ["false", "true", "false"]);
+    let mut never_started = document.clone();
+    for one in
+        never_started.scenarios.iter_mut().flat_map(|one| &mut one.results).flat_map(|one| &mut one.epochs)
+    {
+        one.cold_start_ns = 0;
+    }
+    let [_, _, epochs, _] = csv(&never_started).unwrap();
+    assert_eq!(column(&epochs, "cold_start_ns", "node")[..2], ["", ""]);
     let tracked: serde_json::Value = serde_json::from_str(&bencher(&document).unwrap()).unwrap();
     let of = &tracked["closed-64/bun"];
     assert_eq!(of.as_object().unwrap().keys().collect::<Vec<_>>(), ["measure"]);

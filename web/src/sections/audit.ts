@@ -2,7 +2,7 @@
 import { section, type Context } from "../context";
 import type { Audit, GeneratorAudit } from "../document";
 import { h } from "../dom";
-import { three } from "../format";
+import { quotient, three } from "../format";
 import { tableElement, type Cell } from "../table";
 import { finding } from "./basis";
 
@@ -32,9 +32,9 @@ function here(found: Audit): HTMLElement | null {
     rows: found.here.map((one) => [
       [one.contender, one.baseline && `/ ${one.baseline}`, one.metric, one.row && `(${one.row})`].filter(Boolean).join(" "),
       [...new Set(one.claims.map((index) => found.claims[index]?.source ?? "?"))].join(", "),
-      one.scenario ?? "–",
+      [one.scenario, one.baseline_scenario].filter(Boolean).join(" / ") || "–",
       one.published ? [...new Set(one.published.map(three))].join(" to ") : "–",
-      one.here == null ? "–" : spread(one.here, one.low, one.high),
+      one.here == null ? "–" : (one.baseline ? quotient : spread)(one.here, one.low, one.high),
       { text: SAID[one.verdict] ?? one.verdict, class: one.verdict }, one.note ?? "",
     ]),
   }, "claims");

@@ -1,5 +1,5 @@
 // What the numbers rest on: parity, gates, machine, commands, order, how to run it again, the record itself.
-import { section, type Context } from "../context";
+import { isLeftOut, section, type Context } from "../context";
 import type { Epoch, Finding } from "../document";
 import { h, plain, unique } from "../dom";
 import { bytes, date, moment, percent, timeNs, whole } from "../format";
@@ -111,7 +111,7 @@ export function machine(context: Context): HTMLElement | null {
 
 function order(context: Context): HTMLElement | null {
   const { epochs, set_aside } = context.document.record;
-  const all = [...epochs.map((epoch) => ({ epoch, counts: "counts" })), ...set_aside.map((epoch) => ({ epoch, counts: "set aside" }))]
+  const all = [...epochs.map((epoch) => ({ epoch, counts: isLeftOut(epoch) ? "left out" : "counts" })), ...set_aside.map((epoch) => ({ epoch, counts: "set aside" }))]
     .sort((one, other) => one.epoch.started_unix_ms - other.epoch.started_unix_ms);
   if (all.length === 0) return null;
   return behind("The order in which everything ran", () => ({

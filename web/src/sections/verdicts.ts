@@ -15,11 +15,13 @@ function verdict(context: Context, scenario: Scenario): HTMLElement {
   const warnings = scenario.findings.length - invalid;
   const planned = context.planned(scenario.name);
   const limits = limitsText(planned?.limits);
+  const counted = context.counted(scenario);
+  const leftOut = scenario.epochs - counted;
   const facts = [
     context.load(scenario.name), trafficText(planned?.traffic), limits && `limited to ${limits}`,
-    `${scenario.epochs} epoch${scenario.epochs === 1 ? "" : "s"}`, ENDED[scenario.ended] ?? scenario.ended,
+    `${counted} epoch${counted === 1 ? "" : "s"}${leftOut > 0 ? `, ${leftOut} more left out` : ""}`, ENDED[scenario.ended] ?? scenario.ended,
   ].filter((one): one is string => Boolean(one)).map(plain).join(" · ");
-  const counted = [invalid && `${invalid} that take${invalid === 1 ? "s" : ""} numbers away`, warnings && `${warnings} warning${warnings === 1 ? "" : "s"}`];
+  const findings = [invalid && `${invalid} that take${invalid === 1 ? "s" : ""} numbers away`, warnings && `${warnings} warning${warnings === 1 ? "" : "s"}`];
   return h("article", { class: "verdict", "data-scenario": plain(scenario.name) },
     h("h3", {}, plain(scenario.name)),
     h("p", { class: "facts" }, facts),
@@ -27,7 +29,7 @@ function verdict(context: Context, scenario: Scenario): HTMLElement {
     others.length > 0 && h("ul", { class: "more" }, ...others.map((one) =>
       h("li", {}, h("b", {}, `${context.title(one.metric)}: `), plain(one.headline)))),
     invalid + warnings > 0 && h("p", { class: invalid ? "flag invalid" : "flag" },
-      h("a", { href: "#gates" }, `Findings: ${counted.filter(Boolean).join(", ")}`)),
+      h("a", { href: "#gates" }, `Findings: ${findings.filter(Boolean).join(", ")}`)),
     scenario.results.length > 0 && tableElement(results(context, scenario), unique(`results-${scenario.name}`)));
 }
 

@@ -78,7 +78,7 @@ pub(crate) fn sentence(
         VerdictWord::Invalid => format!("no verdict on {who}: the comparison is invalid"),
         VerdictWord::Equivalent => format!("{who} is equivalent, within {margin}: {figures}"),
         VerdictWord::Inconclusive if one.old.is_none() || one.new.is_none() => {
-            format!("can't tell whether {who} changed: too little was measured of its {what}")
+            format!("can't tell whether {who} changed: too little is known of its {what}")
         }
         VerdictWord::Inconclusive if one.low.is_none() => {
             format!("can't tell whether {who} changed: too few epochs")

@@ -57,9 +57,10 @@ fn row(ladder: &LadderResult, climb: &Climb) -> Row {
         let said = format!("{}: {}", step.scenario, added(step));
         Bar { from, to: end_us, color: Color::Series(place), hollow: false, said }
     };
-    let whole = climb.steps.last().map(|step| time_ns(step.time_us * 1e3));
+    let is_whole = climb.steps.len() == ladder.rungs.len();
+    let whole = climb.steps.last().filter(|_| is_whole).map(|step| time_ns(step.time_us * 1e3));
     Row {
-        aside: whole.unwrap_or_default(),
+        aside: whole.unwrap_or_else(|| "–".into()),
         bars: climb.steps.iter().map(bar).collect(),
         ..Row::new(&climb.contender, Color::Neutral)
     }

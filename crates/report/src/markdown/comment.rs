@@ -151,8 +151,13 @@ fn findings(report: &Report) -> String {
 /// How much was raced, under which error rate, and on which machine.
 fn foot(report: &Report) -> String {
     let method = report.method();
-    let most = method.looks.last().copied().unwrap_or(0);
-    let epochs: Vec<String> = report.scenarios.iter().map(|one| report.counted(one).to_string()).collect();
+    let epochs = |one: &ScenarioResult| {
+        let plan = report.record.plan.scenario(&one.name);
+        let looks =
+            plan.map_or_else(|| method.looks.clone(), |plan| report.record.plan.method_of(plan).looks);
+        format!("{} of at most {}", report.counted(one), looks.last().copied().unwrap_or(0))
+    };
+    let epochs: Vec<String> = report.scenarios.iter().map(epochs).collect();
     let sessions = report.record.resumed_unix_ms.len();
     let continued = match sessions {
         0 => String::new(),
@@ -160,7 +165,7 @@ fn foot(report: &Report) -> String {
         n => format!(", continued {n} times"),
     };
     format!(
-        "\n<sub>{} of at most {most} epochs{continued}; alpha {} over all looks; margin {}; {}; deadheat {}</sub>\n",
+        "\n<sub>{} epochs{continued}; alpha {} over all looks; margin {}; {}; deadheat {}</sub>\n",
         epochs.join(", "),
         method.alpha,
         percent(method.margin),

@@ -59,11 +59,11 @@ fn functions(gains: &Gains) -> Vec<Column> {
     ]
 }
 
+/// One line for each contender. On a narrow terminal, the last counts go first.
 fn counts(scenario: &ScenarioResult) -> Vec<Column> {
-    let rows = profile::counts(&scenario.profiles);
-    let titles = Column::of(&rows, "per request", None, true, |(title, _)| *title);
-    let values = scenario.profiles.iter().enumerate().map(|(at, one)| {
-        Column::of(&rows, plain(&one.contender), None, false, |(_, values)| values[at].0.as_str())
-    });
-    std::iter::once(titles).chain(values).collect()
+    let names = Column::of(&scenario.profiles, "per request", None, true, |one| plain(&one.contender));
+    let counts = profile::counts(&scenario.profiles).into_iter().zip((0..=u8::MAX).rev());
+    let values = counts
+        .map(|((title, values), keep)| Column::of(values, title, Some(keep), false, |(shown, _)| shown));
+    std::iter::once(names).chain(values).collect()
 }
