@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
@@ -131,16 +131,22 @@ pub enum Obstacle {
 
 /// Why a contender could not be reached at this port; none if the port is free.
 pub fn obstacle(port: u16) -> Option<Obstacle> {
-    let taken = |error: io::Error| error.kind() == io::ErrorKind::AddrInUse;
-    let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) else { return Some(Obstacle::Taken) };
+    let taken = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse;
+    let listener = match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+        Ok(listener) => listener,
+        Err(error) if taken(&error) => return Some(Obstacle::Taken),
+        // This process may not take a port below 1024, for example; the contender may.
+        Err(_) => return None,
+    };
     // Whatever else may hinder this attempt, such as a lack of descriptors, says nothing about the port.
     if is_reached(&listener).is_ok_and(|reached| !reached) {
         return Some(Obstacle::Redirected);
     }
     drop(listener);
-    let is_free = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).is_ok()
-        && !TcpListener::bind((Ipv6Addr::LOCALHOST, port)).is_err_and(taken);
-    (!is_free).then_some(Obstacle::Taken)
+    let others: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::LOCALHOST.into()];
+    let is_taken =
+        others.iter().any(|address| TcpListener::bind((*address, port)).is_err_and(|error| taken(&error)));
+    is_taken.then_some(Obstacle::Taken)
 }
 
 /// Whether a connection to this listener arrives. It leaves no trace at the port.
