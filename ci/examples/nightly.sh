@@ -9,7 +9,8 @@ results=$(realpath -m "$2")
 cd "$repository"
 git fetch --quiet origin main
 head=$(git rev-parse FETCH_HEAD)
-base=$(git rev-list -1 --before='1 day ago' "$head")
+# Along main itself: a commit of a branch that was merged today may be older.
+base=$(git rev-list -1 --first-parent --before='1 day ago' "$head")
 if [ "$base" = "$head" ]; then
     echo 'main has not changed since yesterday'
     exit 0

@@ -312,7 +312,9 @@ impl RaceOrder {
             Input::Resume(path) => return Self::of_record(path),
         };
         let record = match &flags.record {
-            Some(path) if path.exists() => return Err(record_exists(path).into()),
+            Some(path) if path.exists() && !deadheat_record::blank(path) => {
+                return Err(record_exists(path).into());
+            }
             Some(path) => path.clone(),
             None => {
                 let path = record_path(&name, &Zoned::now());

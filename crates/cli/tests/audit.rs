@@ -96,6 +96,7 @@ fn published_generators_are_measured_against_the_null_server() {
         generator("beside", "echo '{\"throughput_rps\": 1}'", "published = false\n"),
         generator("absent", "true", "needs = [{ file = \"none\", remedy = \"make it\" }]\n"),
         generator("mute", "echo hello", ""),
+        generator("ends", "[ ! -e ran ] && touch ran && echo '{\"throughput_rps\": 1}'", ""),
     ];
     kit.file("study.toml", study.concat());
     let outcome = kit.deadheat(["audit", ".", "--no-race", "--json", "audit.json"]).run();
@@ -112,6 +113,10 @@ fn published_generators_are_measured_against_the_null_server() {
     assert_eq!(of(2, "beyond"), Value::Array(vec![]));
     assert!(of(3, "skipped").as_str().unwrap().contains("make it"), "{}", of(3, "skipped"));
     assert!(of(4, "skipped").as_str().unwrap().contains("printed no throughput"), "{}", of(4, "skipped"));
+    // What the first runs reached does not count if a later one fails.
+    let failed = ["throughput_rps", "runs_rps", "beyond"].map(|key| of(5, key));
+    assert_eq!(failed, [Value::Null, Value::Array(vec![]), Value::Array(vec![])]);
+    assert!(of(5, "skipped").is_string(), "{}", of(5, "skipped"));
     kit.assert_nothing_left();
 }
 

@@ -315,7 +315,7 @@ fn what_cannot_be_done_on_another_machine_is_told() {
     fs::create_dir(kit.path().join("empty")).unwrap();
     refused(&["--send", "empty", "mine"], "is not in this folder");
     refused(&["--load-host", "ssh://a", "mine"], "--server-address 10.0.0.5");
-    kit.file("r.jsonl", "");
+    kit.file("r.jsonl", "of the user");
     refused(&["--record", "r.jsonl", "mine"], "the file already exists");
     let outcome = kit.deadheat(["race", "--send", ".", "mine"]).run();
     outcome.assert_status(2).assert_stderr_has("--server-host");

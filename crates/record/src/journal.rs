@@ -260,22 +260,22 @@ impl Journal {
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             std::fs::create_dir_all(parent).map_err(failed)?;
         }
+        // A file that another race has just made, and has locked, exists as any other does.
+        let locked = |file: File| match lock(&file, path) {
+            Err(WriteError::Busy { .. }) => Err(failed(ErrorKind::AlreadyExists.into())),
+            locked => locked.map(|()| file),
+        };
         let file = match OpenOptions::new().append(true).create_new(true).open(path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists && blank(path) => {
-                let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
-                // Another race may have begun to write it since.
-                lock(&file, path)?;
+                let file = locked(OpenOptions::new().append(true).open(path).map_err(failed)?)?;
+                // The other race may be over by now.
                 if !blank(path) {
                     return Err(failed(error));
                 }
                 file.set_len(0).map_err(failed)?;
                 file
             }
-            opened => {
-                let file = opened.map_err(failed)?;
-                lock(&file, path)?;
-                file
-            }
+            opened => locked(opened.map_err(failed)?)?,
         };
         sync_folder(path).map_err(failed)?;
         Ok(Self { path: path.into(), file })

@@ -58,6 +58,8 @@ pub(crate) fn measure(generator: &Generator, place: &Place<'_>) -> GeneratorAudi
     if audit.skipped.is_none()
         && let Err(why) = runs(generator, place, &mut audit)
     {
+        // What some runs reached is no result of all of them.
+        audit.runs_rps.clear();
         audit.skipped = Some(why);
     }
     let logs: Vec<f64> = audit.runs_rps.iter().map(|rate| rate.ln()).collect();

@@ -139,7 +139,9 @@ impl Repository {
         } else {
             run(git().args(["read-tree", head]))?;
         }
-        let work = self.inside(work).map(|work| {
+        // Where it is, and not where it leads: the folder may be a link.
+        let place = |work: &Path| Some(self.inside(work.parent()?)?.join(work.file_name()?));
+        let work = place(work).map(|work| {
             let mut exclude = OsString::from(":(top,exclude,literal)");
             exclude.push(work);
             exclude
