@@ -25,7 +25,8 @@ use deadheat_study::prepare::PrepareError;
 use jiff::Zoned;
 
 use crate::commands::{
-    Failure, concluded, is_over, keep_for_data, make_ignored, numbered_beside, record_exists, writable,
+    Failure, concluded, is_over, journal_of, keep_for_data, make_ignored, numbered_beside, record_exists,
+    writable,
 };
 use crate::console::{Console, lines_plain};
 use crate::elsewhere::{self, named_once, tell_reached};
@@ -100,7 +101,7 @@ pub(crate) fn race(
     keep_for_data([("--json", flags.json.as_ref()), ("--html", flags.html.as_ref())], console)?;
     cannot_be_combined(flags)?;
     let interrupt = Interrupt::listen()?;
-    let order = RaceOrder::of(flags, target)?;
+    let mut order = RaceOrder::of(flags, target)?;
     let json = match &flags.json {
         Some(Output::File(path)) => writable(path, "--json")?,
         _ => None,
@@ -119,7 +120,9 @@ pub(crate) fn race(
     let mut record_bytes = 0;
     if order.resumes {
         // From here on, no other process writes it.
-        journal = Some(Journal::resume(&order.record)?);
+        let opened = journal_of(&order.record, &deadheat_record::read(&order.record)?)?;
+        opened.path().clone_into(&mut order.record);
+        journal = Some(opened);
         record_bytes = fs::metadata(&order.record)?.len();
         host.put(Entry::Record).map_err(failure)?;
         send_file(&order.record, &mut |entry| host.put(entry).map_err(failure))?;

@@ -211,6 +211,13 @@ fn wrong_usage_says_what_to_do() {
     ] {
         load(&kit, arguments, "http://127.0.0.1:1/").run().assert_status(2).assert_stderr_has(part);
     }
+    let mut piped = std::process::Command::new("bash");
+    piped.args([
+        "-c",
+        "\"$0\" load -n 1 --requests-file <(echo /) http://127.0.0.1:1/",
+        env!("CARGO_BIN_EXE_deadheat"),
+    ]);
+    kit.command(piped).run().assert_status(2).assert_stderr_has("write it to a file first");
 }
 
 #[test]

@@ -209,15 +209,19 @@ fn ctrl_c_ends_it_there_and_it_can_be_continued() {
     let before = epochs(&kit);
     assert!(before > 0);
 
-    let again = kit.deadheat(["race", "--resume", "r.jsonl"]).env("DEADHEAT_SSH", kit.path().join("ssh"));
+    // From the document: a journal is made beside it.
+    kit.deadheat(["report", "r.jsonl", "--json", "half.json"]).run().assert_status(0);
+    let document = kit.read("half.json");
+    let again = kit.deadheat(["race", "--resume", "half.json"]).env("DEADHEAT_SSH", kit.path().join("ssh"));
     let mut running = again.spawn();
-    running.wait_for("another epoch", || epochs(&kit) > before);
+    running.wait_for("another epoch", || common::epochs(&kit.path().join("half.jsonl")) > before);
     assert!(running.signal(Signal::INT));
     let outcome = running.wait();
     outcome.assert_status(130).assert_stderr_has("building one ...").assert_stderr_has("making the dataset");
     assert_clean(&kit);
     let lines: Vec<Value> =
-        kit.read("r.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        kit.read("half.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((epochs(&kit), kit.read("half.json")), (before, document), "both stay as they were");
     assert_eq!(lines.iter().filter(|line| line["line"] == "resumed").count(), 1);
     assert_eq!(lines.iter().filter(|line| line["line"] == "header").count(), 1);
     // What was raced has changed.

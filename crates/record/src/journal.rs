@@ -285,12 +285,15 @@ impl Journal {
     /// write to the file.
     ///
     /// # Errors
-    /// When a running race is writing the file, or when it cannot be opened.
+    /// When a running race is writing the file, when it cannot be opened, or when it is no journal: then it stays as it is.
     pub fn resume(path: &Path) -> Result<Self, WriteError> {
         let failed = |source| WriteError::io(path, source);
         let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
         lock(&file, path)?;
         let text = std::fs::read(path).map_err(failed)?;
+        if !text.starts_with(BEGINNING) {
+            return Err(failed(std::io::Error::other("it is not a journal of a race")));
+        }
         let whole = whole_lines(&text);
         if whole < text.len() {
             file.set_len(whole as u64).map_err(failed)?;
@@ -404,11 +407,12 @@ fn read_header(path: &Path, line: &[u8]) -> Result<Record, ReadError> {
     }
 }
 
+/// How a journal begins.
+const BEGINNING: &[u8] = b"{\"line\":\"header\",\"schema\":\"deadheat.record/";
+
 /// Whether this is a file in which nothing is lost if a new record begins there: an empty one, or one that ends in the middle of a record's first line, for
 /// example because the disk was full.
 pub fn blank(path: &Path) -> bool {
-    /// How a record begins.
-    const BEGINNING: &[u8] = b"{\"line\":\"header\",\"schema\":\"deadheat.record/";
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
     let Ok(bytes) = (if is_file { std::fs::read(path) } else { return false }) else { return false };
     let has_begun = bytes.starts_with(BEGINNING) || BEGINNING.starts_with(&bytes);

@@ -84,6 +84,36 @@ fn a_journal_is_never_written_over() {
     assert!(error.to_string().contains("race.jsonl"), "{error}");
 }
 
+/// Only a journal is cut back to its last whole line. Anything else would be destroyed.
+#[test]
+fn what_is_no_journal_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("race.jsonl.gz");
+    for bytes in [
+        &b"\x1f\x8b\x08\0 packed \n more"[..],
+        b"{\"schema\":\"deadheat.record/1\"}\n ",
+        b"of the user\nmine",
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        assert!(Journal::resume(&path).unwrap_err().to_string().contains("it is not a journal"));
+        assert!(Journal::create(&path).unwrap_err().already_exists());
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    }
+}
+
+/// Two races that begin in the same file at the same moment: one of them has it.
+#[test]
+fn a_file_that_holds_nothing_becomes_the_journal_of_one_race() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("race.jsonl");
+    std::fs::write(&path, "{\"line\":\"header\",\"schema\":\"deadheat.rec").unwrap();
+    let mut first = Journal::create(&path).unwrap();
+    assert!(Journal::create(&path).unwrap_err().already_exists());
+    let record = full_record();
+    record.lines().iter().for_each(|line| first.append(line).unwrap());
+    assert_eq!(read(&path).unwrap(), record);
+}
+
 #[test]
 fn a_continued_race_is_not_done_until_it_says_so_again() {
     let folder = tempfile::tempdir().unwrap();

@@ -35,7 +35,9 @@ pub(crate) use init::init;
 pub(crate) use load::load;
 pub(crate) use null::null;
 pub(crate) use output::keep_for_data;
-pub(crate) use race::{concluded, is_over, make_ignored, numbered_beside, race, record_exists, writable};
+pub(crate) use race::{
+    concluded, is_over, journal_of, make_ignored, numbered_beside, race, record_exists, writable,
+};
 pub(crate) use report::report;
 
 /// The hidden commands with which the program starts itself as keeper, stage, null server, agent and stand-in for ssh. `None` for other commands.

@@ -661,18 +661,9 @@ fn resumed(
         (elsewhere.map_err(Failure::for_now)?, networks(&record.plan, host).map_err(Failure::for_now)?)
     };
     let checkouts = checkouts_of(path, &record, console, held)?;
-    let mut journal = if is_journal(path) {
-        let journal = Journal::resume(path)?;
-        // Read again, because only now is it certain that no other process writes it.
-        record = deadheat_record::read(path)?;
-        journal
-    } else {
-        let mut journal = create(path.with_extension("jsonl"), false)?;
-        for line in record.lines() {
-            journal.append(&line)?;
-        }
-        journal
-    };
+    let mut journal = journal_of(path, &record)?;
+    // Read again, because only now is it certain that no other process writes it.
+    record = deadheat_record::read(journal.path())?;
     if !record.done {
         let left = tell_leftovers(host.hierarchy, console).into_iter();
         let findings = left.map(|finding| Line::Finding { scenario: None, finding });
@@ -682,6 +673,21 @@ fn resumed(
         }
     }
     Ok(Stage { record, journal, files, interrupt, elsewhere, networks, _checkouts: checkouts })
+}
+
+/// Opens the journal of a record to continue it. A new one is made beside a document, a page or a packed record.
+///
+/// # Errors
+/// When another race writes it, or it cannot be written.
+pub(crate) fn journal_of(path: &Path, record: &Record) -> Result<Journal, Failure> {
+    if is_journal(path) {
+        return Ok(Journal::resume(path)?);
+    }
+    let mut journal = create(path.with_extension("jsonl"), false)?;
+    for line in record.lines() {
+        journal.append(&line)?;
+    }
+    Ok(journal)
 }
 
 /// The checkouts for a record that is continued: those in `held` if they are the record's, else new ones. None if the race is over.

@@ -259,6 +259,10 @@ fn order(flags: &RequestFlags, all: &[Wire]) -> Result<Order, UsageError> {
 
 /// How to read the file as a log or HAR file; none if it is a list of requests.
 fn log_reading(path: &Path, flags: &LogFlags) -> Result<Option<LogReading>, UsageError> {
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let problem = format!("--requests-file {}: this is no ordinary file", path.display());
+        return Err(UsageError::new(problem, "deadheat reads it more than once: write it to a file first"));
+    }
     let mut start = Vec::new();
     let opened = std::fs::File::open(path).and_then(|file| file.take(START).read_to_end(&mut start));
     opened.map_err(|error| unreadable("--requests-file", path, &error))?;

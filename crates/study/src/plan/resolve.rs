@@ -105,7 +105,10 @@ pub fn resolve(
         }
         Purpose::Check => (record::Pinning { server_cpus: Vec::new(), load_cpus: Vec::new() }, Vec::new()),
     };
-    let cores = setting.topology.spread(&pinning.server_cpus);
+    // Cores that are not divided are shared: contenders have all of them.
+    let all = setting.topology.cpus();
+    let is_shared = purpose == Purpose::Race && pinning.server_cpus.is_empty();
+    let cores = setting.topology.spread(if is_shared { &all } else { &pinning.server_cpus });
     let mut scenarios = scenarios(study, choices, &cores, &mut findings)?;
     without_hindrance(&scenarios, &contenders, setting)?;
     let controlled = match choices.method.control {
@@ -119,7 +122,7 @@ pub fn resolve(
         let remedy = "deadheat sends what is safe and was answered; see allow_methods, statuses and host";
         Some(Finding::warn(LEFT_OUT, probe.left_out.clone()?, remedy))
     }));
-    findings.extend(scenarios.iter_mut().filter_map(|scenario| scale(scenario, &pinning)));
+    findings.extend(scenarios.iter_mut().filter_map(|scenario| scale(scenario, cores.len())));
     let work = setting.places.work(study);
     let mut plan = Plan {
         study: study.name.clone(),

@@ -278,6 +278,21 @@ fn sweeps_go_over_cores_and_quotas() {
     assert_eq!(most.plan.scenarios[0].limits.cpuset, [0, 1]);
 }
 
+/// With one core, contenders and generator share it. More would be measured under a false name.
+#[test]
+fn one_core_is_not_called_more() {
+    let text = format!(
+        "{STUDY}[[scenario]]\nname = \"more\"\nsweep = {{ cores = [1, 2, 4] }}\n[[scenario]]\nname = \"four\"\ncpus = 4\n"
+    );
+    let study = file::parse(&text, "study.toml", Path::new("/s")).unwrap();
+    let setting = Setting { topology: Topology::read(Path::new("/nowhere"), &[3]), ..setting() };
+    let resolved = resolve(&study, &[], &Choices::default(), Purpose::Race, &setting).unwrap();
+    let [.., sweep, four] = &resolved.plan.scenarios[..] else { panic!("{:?}", resolved.plan.scenarios) };
+    assert_eq!((sweep.name.as_str(), &sweep.limits.cpuset[..]), ("more/cores=1", &[3][..]));
+    assert_eq!((four.limits.cpus, four.limits.asked_cpus), (Some(1.0), Some(4.0)));
+    assert_eq!(resolved.findings.iter().filter(|one| one.code == "fewer-cores").count(), 2);
+}
+
 /// The contenders get four processors on two cores, however the kernel numbers siblings. The generator gets two more.
 #[test]
 fn a_sweep_over_cores_takes_one_thread_of_each_first() {

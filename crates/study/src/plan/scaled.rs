@@ -1,12 +1,13 @@
 //! Owns: how to scale a scenario that needs more cores than contenders have here. Must not know: the study's file.
 
-use deadheat_record::{Finding, Pinning, ScenarioPlan};
+use deadheat_record::{Finding, ScenarioPlan};
 
-/// Reduces a quota to the number of cores on which contenders may run, and reports this in a finding. Does nothing if these cores are unknown.
-pub(super) fn scale(scenario: &mut ScenarioPlan, pinning: &Pinning) -> Option<Finding> {
+/// Reduces a quota to the number of cores on which contenders may run, of which a scenario may have its own, and reports this in a finding. Does nothing
+/// if there are `0`: they are unknown.
+pub(super) fn scale(scenario: &mut ScenarioPlan, cores: usize) -> Option<Finding> {
     let asked = scenario.limits.cpus?;
     let own = &scenario.limits.cpuset;
-    let cores = if own.is_empty() { pinning.server_cpus.len() } else { own.len() };
+    let cores = if own.is_empty() { cores } else { own.len() };
     if cores == 0 || asked <= cores as f64 {
         return None;
     }
@@ -46,8 +47,7 @@ mod tests {
     fn a_quota_is_scaled_to_the_cores_that_there_are() {
         let scaled = |cpus, cpuset: Vec<usize>, servers: usize| {
             let mut scenario = scenario(cpus, cpuset);
-            let pinning = Pinning { server_cpus: (0..servers).collect(), load_cpus: vec![7] };
-            let said = scale(&mut scenario, &pinning).map(|finding| finding.message);
+            let said = scale(&mut scenario, servers).map(|finding| finding.message);
             assert_eq!(scenario.limits.asked_cpus, cpus.filter(|_| said.is_some()), "what was asked is kept");
             (scenario.limits.cpus, said)
         };

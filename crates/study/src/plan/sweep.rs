@@ -43,7 +43,7 @@ pub(super) fn points(
 /// The values for which the machine has enough cores. If there is none: all cores.
 fn within(sweep: &Sweep, cores: &[usize]) -> Vec<f64> {
     let is_of_cores = matches!(sweep.axis, Axis::Cores | Axis::Cpus);
-    // Without a division of the cores there is no race, so any value will do.
+    // A check runs nothing under a limit, so any value will do.
     if !is_of_cores || cores.is_empty() {
         return sweep.values.clone();
     }

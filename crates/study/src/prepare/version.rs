@@ -45,12 +45,13 @@ pub(super) fn all(study: &Study, plan: &mut Plan) -> Vec<Finding> {
     findings
 }
 
-/// Asks again for the versions in the plan, except for contenders that are `out`. An unknown version is reported to `progress` and does not count
+/// Asks again for the versions in the plan, except for contenders that are `out` and for the control, which is the baseline again. An unknown version is reported to `progress` and does not count
 /// as a change.
 pub(super) fn changed(study: &Study, plan: &Plan, out: &[String], progress: Progress<'_>) -> Vec<Changed> {
     let mut changed = Vec::new();
-    let counts =
-        |one: &&Contender| !out.contains(&one.name) && one.revision.is_none() && one.container.is_none();
+    let counts = |one: &&Contender| {
+        !out.contains(&one.name) && one.revision.is_none() && one.container.is_none() && !one.control
+    };
     for planned in plan.contenders.iter().filter(counts) {
         let (name, Some(then)) = (&planned.name, &planned.version) else { continue };
         match again(study, planned, plan) {
