@@ -78,6 +78,13 @@ fn the_network_to_load_hosts_has_a_line_for_each() {
             together: bandwidth(1.3e9),
         },
     });
+    // A core of a load host may have the number of one here.
+    let with_cores = |link: Option<DoctorLink>| {
+        let mut laptop = laptop();
+        laptop.link = link;
+        codes(laptop).iter().any(|(code, _)| code == "shared-siblings")
+    };
+    assert!(with_cores(None) && !with_cores(record.link.clone()));
     let text = shown(record);
     let lines: Vec<&str> =
         text.lines().filter(|line| line.starts_with("link") || line.contains("receive")).collect();

@@ -92,7 +92,9 @@ fn cores(record: &DoctorRecord) -> Vec<Finding> {
         ));
     }
     let touches = |core: &[usize], cpus: &[usize]| core.iter().any(|cpu| cpus.contains(cpu));
-    for core in &machine.siblings {
+    // Cores of other machines have the same numbers.
+    let here = machine.siblings.iter().filter(|_| record.link.is_none());
+    for core in here {
         if touches(core, &pinning.server_cpus) && touches(core, &pinning.load_cpus) {
             findings.push(table::SHARED_SIBLINGS.warning(
                 By::Doctor,

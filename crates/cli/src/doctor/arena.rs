@@ -37,6 +37,19 @@ pub(crate) struct Arena<'a> {
     pub(crate) elsewhere: Option<&'a Elsewhere>,
 }
 
+impl Arena<'_> {
+    /// The cores on which the built-in server is measured before it races. Both sides are here then, also if the load of races comes from other machines.
+    ///
+    /// # Errors
+    /// The cores cannot be divided.
+    pub(crate) fn cores_here(&self) -> Result<Pinning, UsageError> {
+        match self.elsewhere {
+            None => Ok(self.pinning.clone()),
+            Some(_) => Ok(self.topology.divide(None, None)?.0),
+        }
+    }
+}
+
 /// The results of a race.
 pub(crate) struct Ended {
     pub(crate) record: Record,

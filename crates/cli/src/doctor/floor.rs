@@ -36,7 +36,7 @@ impl Contenders {
     pub(crate) fn of(flags: &DoctorFlags, arena: &Arena<'_>) -> Result<Self, Failure> {
         match flags.own_server()? {
             Some(twice) => Ok(Self::Own(twice)),
-            None => Ok(Self::BuiltIn(calibrate(arena.pinning, flags.measured())?)),
+            None => Ok(Self::BuiltIn(calibrate(&arena.cores_here()?, flags.measured())?)),
         }
     }
 

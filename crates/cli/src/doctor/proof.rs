@@ -41,7 +41,7 @@ pub(crate) fn built_in_rows(calibration: &Calibration, arena: &Arena<'_>) -> Res
     let mut rows =
         vec![Row { name: "A/A".into(), asked_ratio: 1.0, plant: None, pair: pair(steps, steps, arena)? }];
     for share in PLANTS {
-        let plant = calibration.plant(share, arena.pinning)?;
+        let plant = calibration.plant(share, &arena.cores_here()?)?;
         rows.push(Row {
             name: format!("{:.0} % more work", share * 100.0),
             asked_ratio: 1.0 + share,
