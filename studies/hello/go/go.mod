@@ -1,3 +1,4 @@
 module deadheat.example/hello
 
-go 1.21
+// From 1.25 on, Go takes as many cores as a quota allows.
+go 1.25
