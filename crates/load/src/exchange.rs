@@ -40,6 +40,13 @@ impl Answer {
     }
 }
 
+/// Whether a body with this content encoding holds, as it was sent, the time at which it was compressed: gzip has a place for it (RFC 1952, `MTIME`). A second
+/// later, the same content has other bytes.
+pub fn holds_time(body: &[u8], encoding: Option<&str>) -> bool {
+    let is_gzip = encoding.is_some_and(|encoding| encoding.to_ascii_lowercase().contains("gzip"));
+    is_gzip && body.get(4..8).is_some_and(|time| time != [0; 4])
+}
+
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {

@@ -40,7 +40,7 @@ mod worker;
 pub use address::Address;
 pub use backlog::Behind;
 pub use driver::Backend;
-pub use exchange::{Answer, ExchangeError, NoAnswer, exchange, with_causes};
+pub use exchange::{Answer, ExchangeError, NoAnswer, exchange, holds_time, with_causes};
 pub use gauge::Progress;
 pub use limit::Limit;
 pub use null::{NullConfig, NullError, NullServer, ServerIdentity, Spin, step_ns};

@@ -39,9 +39,11 @@ pub(crate) struct Slice {
     pub(crate) next_tick_ns: u64,
     /// No more connections are opened before this.
     pub(crate) next_growth_ns: u64,
-    pub(crate) last_answer_ns: u64,
-    /// Whether a request has failed since the last answer.
-    has_failed: bool,
+    /// For how long something has been owed since the last answer, as of the last tick.
+    owed_ns: u64,
+    last_tick_ns: u64,
+    /// The first and the last request that has failed since the last answer.
+    failures_ns: Option<(u64, u64)>,
     pub(crate) samples_left: u32,
     /// Since when requests have waited because no connection is free; `None` while none waits.
     blocked_since_ns: Option<u64>,
@@ -81,8 +83,9 @@ impl Slice {
             in_flight: 0,
             next_tick_ns: 0,
             next_growth_ns: 0,
-            last_answer_ns: now_ns,
-            has_failed: false,
+            owed_ns: 0,
+            last_tick_ns: now_ns,
+            failures_ns: None,
             samples_left: order.max_samples,
             blocked_since_ns: None,
             counted_until_ns: now_ns,
@@ -130,9 +133,14 @@ impl Slice {
         self.source.next_due_ns().is_some_and(|due_ns| due_ns <= now_ns)
     }
 
-    /// Open: whether nothing is owed: no request is in flight or due at `now_ns`, and none has failed since the last answer.
-    pub(crate) fn is_idle(&self, now_ns: u64) -> bool {
-        self.source.is_open() && !self.has_failed && self.in_flight == 0 && !self.is_due(now_ns)
+    /// For how long the server has been silent: the time in which it owed an answer, or in which requests have failed one after the other. The time in which
+    /// nothing is in flight or due does not count.
+    pub(crate) fn silence_ns(&mut self, now_ns: u64) -> u64 {
+        let is_idle = self.source.is_open() && self.in_flight == 0 && !self.is_due(now_ns);
+        let passed_ns = now_ns - std::mem::replace(&mut self.last_tick_ns, now_ns);
+        self.owed_ns += if is_idle { 0 } else { passed_ns };
+        let failing_ns = self.failures_ns.map_or(0, |(first, last)| last - first);
+        self.owed_ns.max(failing_ns)
     }
 
     /// Open: a request is due at `now_ns` and no connection is free.
@@ -168,7 +176,7 @@ impl Slice {
         let tally = &mut self.tally;
         tally.in_flight_ns = tally.in_flight_ns.saturating_sub(now_ns.saturating_sub(request.intended_ns));
         self.in_flight -= 1;
-        self.has_failed = true;
+        self.failures_ns = Some((self.failures_ns.map_or(now_ns, |(first, _)| first), now_ns));
         self.tally.outcomes.add(outcome, 1);
         self.tally.fault(outcome, cause, 1);
         self.window.lost(now_ns - self.start_ns);
@@ -186,8 +194,7 @@ impl Slice {
     ) {
         self.count_until(now_ns);
         self.in_flight -= 1;
-        self.last_answer_ns = now_ns;
-        self.has_failed = false;
+        (self.owed_ns, self.failures_ns) = (0, None);
         let tally = &mut self.tally;
         tally.outcomes.add(outcome, 1);
         tally.completions += 1;
@@ -235,7 +242,7 @@ impl Slice {
         self.backlog_closed = self.source.all_due(now_ns);
         let outstanding = self.in_flight as u64 + self.source.waiting(now_ns);
         let (_, rate_per_s) = self.source.due_between(now_ns, now_ns.min(self.deadline_ns));
-        self.backlog.note(now_ns - self.start_ns, outstanding, self.tally.outcomes.total(), rate_per_s);
+        self.backlog.note(now_ns - self.start_ns, outstanding, self.tally.completions, rate_per_s);
     }
 
     /// Publishes the progress of the slice; `before` holds the gauge's values from when it began.

@@ -374,12 +374,8 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         if self.settings.stop.load(Ordering::Relaxed) {
             slice.end_at(now_ns, self.settings.timeout);
         }
-        // While nothing is owed, no answer is missing.
-        if slice.is_idle(now_ns) {
-            slice.last_answer_ns = now_ns;
-        }
         let patience = self.settings.timeout.saturating_mul(2).saturating_add(self.settings.connect_timeout);
-        if !slice.has_deadline() && now_ns > after(slice.last_answer_ns, patience) {
+        if slice.silence_ns(now_ns) > nanos(patience) && !slice.has_deadline() {
             slice.tally.gave_up = true;
             slice.end_at(now_ns, self.settings.timeout);
         }

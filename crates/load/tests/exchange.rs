@@ -69,3 +69,11 @@ fn a_server_may_answer_while_it_reads() {
     assert_eq!((answer.body.len(), answer.body.iter().all(|byte| *byte == b'x')), (LENGTH, true));
     server.join().unwrap();
 }
+
+#[test]
+fn gzip_may_hold_a_time() {
+    let body = |time: u8| [0x1f, 0x8b, 8, 0, time, 0, 0, 0, 0, 3];
+    assert!(holds_time(&body(1), Some("gzip")) && holds_time(&body(1), Some("identity, GZip")));
+    assert!(!holds_time(&body(0), Some("gzip")) && !holds_time(&body(1), Some("br")));
+    assert!(!holds_time(&body(1), None) && !holds_time(b"short", Some("gzip")));
+}

@@ -291,7 +291,9 @@ impl Journal {
         let file = OpenOptions::new().append(true).open(path).map_err(failed)?;
         lock(&file, path)?;
         let text = std::fs::read(path).map_err(failed)?;
-        if !text.starts_with(BEGINNING) {
+        let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let header: Option<Value> = serde_json::from_slice(first).ok();
+        if header.is_none_or(|header| header["line"] != "header") {
             return Err(failed(std::io::Error::other("it is not a journal of a race")));
         }
         let whole = whole_lines(&text);
@@ -407,12 +409,11 @@ fn read_header(path: &Path, line: &[u8]) -> Result<Record, ReadError> {
     }
 }
 
-/// How a journal begins.
-const BEGINNING: &[u8] = b"{\"line\":\"header\",\"schema\":\"deadheat.record/";
-
 /// Whether this is a file in which nothing is lost if a new record begins there: an empty one, or one that ends in the middle of a record's first line, for
 /// example because the disk was full.
 pub fn blank(path: &Path) -> bool {
+    /// How a journal begins.
+    const BEGINNING: &[u8] = b"{\"line\":\"header\",\"schema\":\"deadheat.record/";
     let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
     let Ok(bytes) = (if is_file { std::fs::read(path) } else { return false }) else { return false };
     let has_begun = bytes.starts_with(BEGINNING) || BEGINNING.starts_with(&bytes);

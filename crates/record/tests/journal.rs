@@ -101,6 +101,16 @@ fn what_is_no_journal_stays_as_it_is() {
     }
 }
 
+/// Another program may have written it again.
+#[test]
+fn a_journal_may_be_spelled_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), &full_record());
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replacen("{\"line\":\"header\"", "{ \"line\" : \"header\"", 1)).unwrap();
+    assert!(Journal::resume(&path).is_ok());
+}
+
 /// Two races that begin in the same file at the same moment: one of them has it.
 #[test]
 fn a_file_that_holds_nothing_becomes_the_journal_of_one_race() {

@@ -406,7 +406,7 @@ impl EpochRun<'_> {
             let loaded = Duration::from_nanos(sum.elapsed_ns);
             let elapsed = self.launcher.clock.now() - start;
             (self.launcher.stopped)()
-                || (loaded >= self.warmup && sum.completions >= self.plan().method.warmup_requests)
+                || (loaded >= self.warmup && self.served(sum) >= self.plan().method.warmup_requests)
                 || elapsed >= self.warmup * WARMUP_STRETCH
         };
         let sum = one.stretch(slice, 0, enough);
@@ -483,6 +483,14 @@ impl EpochRun<'_> {
         self.wrong(sum) as f64 > sum.outcomes.total() as f64 * MOST_WRONG
     }
 
+    /// How many requests were served. In a search, a refusal may come faster than any answer, and is none.
+    pub(crate) fn served(&self, sum: &LoadTotals) -> u64 {
+        match self.scenario.shape.objective() {
+            Some(_) => sum.outcomes.ok,
+            None => sum.completions,
+        }
+    }
+
     /// Checks that answers under load equal the earlier ones: all by status, length and digest, and some in full.
     pub(crate) fn check_answers(
         &self,
@@ -496,14 +504,14 @@ impl EpochRun<'_> {
         let mut found = self.launcher.contract.check_samples(name, &keys, &sum.samples, parity);
         let (wrong, total) = (self.wrong(sum), sum.outcomes.total());
         if self.is_wrong(sum) {
+            let (status, body) = (wrong - sum.outcomes.mismatch, sum.outcomes.mismatch);
             found.push(Difference {
                 contender: name.into(),
                 probe: probes().collect::<Vec<_>>().join(", "),
-                path: if sum.outcomes.status > 0 { "status" } else { "answers" }.into(),
+                path: if status > 0 { "status" } else { "answers" }.into(),
                 expected: "status and body as before the load".into(),
                 got: format!(
-                    "{wrong} of {total} answers differ ({} by status, {} by length or digest)",
-                    sum.outcomes.status, sum.outcomes.mismatch
+                    "{wrong} of {total} answers differ ({status} by status, {body} by length or digest)"
                 ),
                 against: "its own answer before the load".into(),
                 when: "under load".into(),

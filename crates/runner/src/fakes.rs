@@ -530,7 +530,10 @@ impl LoadSession for FakeSession {
             ..Tally::default()
         };
         if character.refuses_full_speed && order.pacer.due_times().is_none() {
-            tally.outcomes.status = due;
+            // A refusal takes far less time than an answer.
+            let refused = due * 29;
+            (tally.outcomes.ok, tally.outcomes.status) = (due, refused);
+            (tally.due, tally.completions) = (due + refused, due + refused);
         } else {
             tally.outcomes.ok = due;
         }

@@ -655,7 +655,13 @@ impl Parity {
         let fixed_length =
             rules.is_some_and(BodyRules::has_fixed_length) && !self.encodings.contains_key(&key);
         let body = match bodies.map(Vec::as_slice) {
-            Some([one, two]) if one == two && !volatile && has_time(one, self.encodings.get(&key)) => {
+            // Answers with different statuses have different bodies.
+            _ if self.statuses.get(&key) == Some(&None) => deadheat_load::BodyRule::Any,
+            Some([one, two])
+                if one == two
+                    && !volatile
+                    && deadheat_load::holds_time(one, self.encodings.get(&key).map(String::as_str)) =>
+            {
                 deadheat_load::BodyRule::Length(one.len() as u64)
             }
             Some([one, two]) if one == two && !volatile => {
@@ -685,13 +691,6 @@ pub(crate) fn decode(answer: &mut Answer) -> Option<Vec<u8>> {
     let encoding = encoding::of(answer)?;
     let plain = encoding::decoded(Some(&encoding), &answer.body).into_owned();
     Some(std::mem::replace(&mut answer.body, plain))
-}
-
-/// Whether this body, as it was sent, holds the time at which it was compressed: gzip has a place for it (RFC 1952, `MTIME`). A second later, the same
-/// content has other bytes.
-fn has_time(body: &[u8], encoding: Option<&String>) -> bool {
-    let is_gzip = encoding.is_some_and(|encoding| encoding.contains("gzip"));
-    is_gzip && body.get(4..8).is_some_and(|time| time != [0; 4])
 }
 
 /// The name of one request of a probe with many paths.

@@ -121,7 +121,7 @@ impl EpochRun<'_> {
             let warm = PeakSettings::warm(lowest, HIGHEST_PER_S, *earlier);
             return PeakSettings { steps, most_repeats, ..warm };
         }
-        let reached = warmup.completions as f64 * 1e9 / warmup.elapsed_ns.max(1) as f64;
+        let reached = self.served(warmup) as f64 * 1e9 / warmup.elapsed_ns.max(1) as f64;
         let guess = (reached * FIRST_SHARE).max(lowest);
         let cold = PeakSettings::cold(lowest, HIGHEST_PER_S, guess);
         PeakSettings { steps, most_repeats, factor: FIRST_FACTOR, ..cold }

@@ -235,7 +235,7 @@ pub static GENERATOR_SATURATED: Gate = Gate {
 /// `mismatch`.
 pub static MISMATCH: Gate = Gate {
     race: Some(GateText {
-        warns: "any answer differs from the expected one",
+        warns: "any answer differs from the expected one; in a search for a peak, in its body",
         invalid: "over {invalid}",
         remedies: &[
             "find out with `deadheat check` and the contender's log why it answers differently under load",

@@ -2,7 +2,7 @@
 //!
 //! Owns: that choice. Must not know: connections (a function gets the answers), the load itself.
 
-use deadheat_load::{Answer, BodyRule, StatusSet};
+use deadheat_load::{Answer, BodyRule, StatusSet, holds_time};
 use deadheat_record::Checked;
 
 use super::wire::Wire;
@@ -100,13 +100,17 @@ fn rule(
         return Ok((BodyRule::Any, Some(words)));
     }
     let second = ask(wire)?;
-    let (rule, words) = if first.body == second.body {
-        (BodyRule::exactly(&first.body), "two answers before the load were the same")
-    } else if first.body.len() == second.body.len() {
-        (length, "two answers before the load differed, but not in length")
-    } else {
-        (BodyRule::Any, "two answers before the load differed in length")
-    };
+    let encoding = first.header("content-encoding").map(String::from_utf8_lossy);
+    let (rule, words) =
+        if holds_time(&first.body, encoding.as_deref()) && first.body.len() == second.body.len() {
+            (length, "answers before the load hold the time at which they were compressed")
+        } else if first.body == second.body {
+            (BodyRule::exactly(&first.body), "two answers before the load were the same")
+        } else if first.body.len() == second.body.len() {
+            (length, "two answers before the load differed, but not in length")
+        } else {
+            (BodyRule::Any, "two answers before the load differed in length")
+        };
     Ok((rule, Some(words.into())))
 }
 
@@ -126,7 +130,8 @@ mod tests {
             let answer = answers[asked % answers.len()];
             asked += 1;
             let (status, body) = answer.ok_or("no complete answer within 1s")?;
-            Ok(Answer { status, headers: vec![], body: body.into(), keep_alive: true })
+            let encoded = body.starts_with("zip").then(|| ("Content-Encoding".to_owned(), b"gzip".to_vec()));
+            Ok(Answer { status, headers: encoded.into_iter().collect(), body: body.into(), keep_alive: true })
         };
         let wires = vec![wire(); count];
         let status = StatusSet::range(200..=399);
@@ -146,6 +151,8 @@ mod tests {
         assert_eq!((rule, why.contains("not in length")), (BodyRule::Length(2), true));
         let (rule, why, _) = of(&[Some((200, "ab")), Some((200, "c"))]);
         assert_eq!((rule, why.ends_with("in length")), (BodyRule::Any, true));
+        let (rule, why, _) = of(&[Some((200, "zip at 9:59"))]);
+        assert_eq!((rule, why.contains("the time at which")), (BodyRule::Length(11), true));
         let (rule, why, asked) = of(&[Some((404, "ab"))]);
         assert_eq!((rule, why.contains("status 404"), asked), (BodyRule::Any, true, 1));
     }

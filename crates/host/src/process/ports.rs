@@ -136,7 +136,7 @@ pub fn obstacle(port: u16) -> Option<Obstacle> {
         Ok(listener) => listener,
         Err(error) if taken(&error) => return Some(Obstacle::Taken),
         // This process may not take a port below 1024, for example; the contender may.
-        Err(_) => return None,
+        Err(_) => return listeners("self").any(|one| one.0 == port).then_some(Obstacle::Taken),
     };
     // Whatever else may hinder this attempt, such as a lack of descriptors, says nothing about the port.
     if is_reached(&listener).is_ok_and(|reached| !reached) {

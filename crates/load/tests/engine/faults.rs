@@ -229,10 +229,10 @@ fn without_a_duration_a_server_that_has_died_is_given_up_at_any_rate() {
     assert!(tally.gave_up && tally.outcomes.ok == 0, "{tally:?}");
 }
 
-/// Without a duration, a load gives up when answers stop. Here nothing is asked for four seconds.
+/// Without a duration, a load gives up when answers stop. Here nothing is asked for four seconds, and what was asked before failed.
 #[test]
 fn a_gap_between_requests_is_no_silence() {
-    let server = Server::start(|stream, _| say(stream, HELLO));
+    let server = Server::start(|stream, n| n > 0 && say(stream, HELLO));
     let timeout = Duration::from_secs(1);
     let settings = SessionConfig { timeout, connect_timeout: timeout, ..config(server.at(), 1) };
     let tally = run(settings, &order(constant(0.25), Limit::requests(2)));

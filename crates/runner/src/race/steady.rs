@@ -3,7 +3,7 @@
 //! Owns: the time of the check, and the longer warm-up. Must not know the test itself.
 
 use deadheat_analysis::judge::climbing;
-use deadheat_record::{Finding, Line, ScenarioPlan};
+use deadheat_record::{Epoch, Finding, Line, ScenarioPlan};
 use deadheat_stats::FEWEST_SLOPES;
 
 use super::{Race, ScenarioError, ScenarioRun};
@@ -29,8 +29,9 @@ impl Race<'_> {
     /// again.
     pub(super) fn check_warmup(&mut self, run: &ScenarioRun<'_>) -> Result<(), ScenarioError> {
         let name = &run.scenario.name;
-        // Epochs without a round that counts tell nothing.
-        let usable: Vec<bool> = self.record.epochs_of(name).map(|epoch| !epoch.is_disturbed()).collect();
+        // Epochs with fewer than two rounds that count tell nothing.
+        let kept = |epoch: &Epoch| epoch.rounds.iter().filter(|round| round.dropped.is_none()).count();
+        let usable: Vec<bool> = self.record.epochs_of(name).map(|epoch| kept(epoch) > 1).collect();
         let count = usable.iter().filter(|usable| **usable).count();
         let early = count == WARMUP_CHECK && usable.last() == Some(&true);
         // Nor does a race over hours begin anew.

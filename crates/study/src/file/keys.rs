@@ -219,7 +219,10 @@ pub(super) const PROBE: KeyTable = KeyTable {
         ("volatile", "Values that may change from answer to answer."),
         ("body", "The whole body; or"),
         ("body_file", "the file that contains it."),
-        ("agree", "`false`: contenders need not agree in the body, and it may change from answer to answer."),
+        (
+            "agree",
+            "`false`: contenders need not agree in the body, and it may change from answer to answer: under load, deadheat does not look at it.",
+        ),
         ("under_load", "`false`: use this probe only to check parity."),
     ],
 };

@@ -139,9 +139,9 @@ impl Repository {
         } else {
             run(git().args(["read-tree", head]))?;
         }
-        // Where it is, and not where it leads: the folder may be a link.
+        // The folder may be a link: what it is, and where it leads.
         let place = |work: &Path| Some(self.inside(work.parent()?)?.join(work.file_name()?));
-        let work = place(work).map(|work| {
+        let work = [place(work), self.inside(work)].into_iter().flatten().map(|work| {
             let mut exclude = OsString::from(":(top,exclude,literal)");
             exclude.push(work);
             exclude

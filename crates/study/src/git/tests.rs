@@ -175,6 +175,20 @@ fn tracked_files_in_deadheats_own_folders_are_raced_as_they_are() {
     assert_eq!(fs::read_to_string(tree.join("work/new.js")).unwrap(), "new");
 }
 
+/// The folder for deadheat's own files may be a link, to a place in the repository or outside.
+#[test]
+fn neither_a_linked_work_folder_nor_what_it_leads_to_is_raced() {
+    for place in ["repository/generated", "elsewhere"] {
+        let fixture = Fixture::new();
+        let target = fixture.folder.path().join(place);
+        fs::create_dir_all(&target).unwrap();
+        fs::write(target.join("data.db"), "of deadheat").unwrap();
+        std::os::unix::fs::symlink(&target, fixture.study_folder().join("work")).unwrap();
+        let error = fixture.race("main").unwrap_err();
+        assert!(error.contains("have the same files"), "{place}: {error}");
+    }
+}
+
 #[test]
 fn a_repository_may_have_any_path() {
     for name in ["a:b", "\"a:\\b\"", "#a"] {
