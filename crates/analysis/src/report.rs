@@ -297,7 +297,7 @@ pub struct Comparison {
     /// Standard deviation of the epochs' log ratios.
     pub sd_log_ratio: Option<f64>,
     /// The correlation of each epoch's log ratio with that of the epoch before, corrected for its bias with few epochs; none with fewer than
-    /// ten. Verdicts assume that epochs are independent.
+    /// ten. Intervals allow for its mean over the pairs of a metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial_correlation: Option<f64>,
     /// The distance of `serial_correlation` from 0, in standard errors.
