@@ -83,7 +83,7 @@ impl Console {
         }
     }
 
-    /// The first error of standard output, if there was one. A command goes on without it: its record counts.
+    /// The first error of standard output, if there was one. It does not stop the command, because the record is what counts.
     pub(crate) fn broken(&self) -> Option<Failure> {
         let source = self.broken.take()?;
         let problem = format!("standard output is incomplete: {source}\n  write it to another place");
@@ -94,7 +94,7 @@ impl Console {
     pub(crate) fn pass(&self, stream: Stream, bytes: &[u8]) {
         match stream {
             Stream::Output if !self.results_to_stderr => self.write(bytes),
-            // Nobody is left who could be told.
+            // If standard error fails, too, there is no place for a message.
             Stream::Output | Stream::Errors => drop(io::stderr().lock().write_all(bytes)),
         }
     }

@@ -46,7 +46,7 @@ fn an_attempt_pauses_and_the_next_one_continues_its_record() {
     kit.assert_nothing_left();
 }
 
-/// A full disk, for example, can end an attempt before its record begins. Such a file is in nobody's way.
+/// A full disk, for example, can end an attempt before its record begins. The next attempt then uses the same file.
 #[test]
 fn an_attempt_begins_in_a_file_that_holds_nothing() {
     let (kit, _turn) = (kit(), turn());

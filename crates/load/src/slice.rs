@@ -133,8 +133,8 @@ impl Slice {
         self.source.next_due_ns().is_some_and(|due_ns| due_ns <= now_ns)
     }
 
-    /// For how long the server has been silent: the time in which it owed an answer, or in which requests have failed one after the other. The time in which
-    /// nothing is in flight or due does not count.
+    /// How long the server has been silent since its last answer. This is the longer of two times: the time in which an answer was owed, and the time from
+    /// the first to the last failed request. Time in which no request is in flight or due does not count.
     pub(crate) fn silence_ns(&mut self, now_ns: u64) -> u64 {
         let is_idle = self.source.is_open() && self.in_flight == 0 && !self.is_due(now_ns);
         let passed_ns = now_ns - std::mem::replace(&mut self.last_tick_ns, now_ns);

@@ -104,7 +104,7 @@ impl<D: Driver, P: Protocol> Worker<D, P> {
         let now_ns = self.clock.now_ns();
         self.close(index);
         let connection = &mut self.connections[index];
-        // Only a server that takes no connections, or answers none, needs a pause. Any other would add it to the next request's latency.
+        // Pause only if the server takes no connections or answers none. Otherwise the pause would add to the latency of the next request.
         if outcome == Outcome::Connect || !connection.used {
             connection.not_before_ns = now_ns + BACKOFF_NS;
         }

@@ -19,7 +19,8 @@ pub(super) struct Series {
     pub(super) resolution: f64,
 }
 
-/// Empty for a percentile with too few requests beyond it, or that falls among requests without an answer in any epoch: nobody knows their latency.
+/// Empty for a percentile with too few requests beyond it. Also empty if the percentile falls among requests without an answer in any epoch, because the
+/// latency of these is unknown.
 pub(super) fn series(
     record: &Record,
     scenario: &str,

@@ -33,7 +33,7 @@ pub(crate) fn of(record: &Record, scenario: &ScenarioPlan) -> Result<Vec<Latency
     let mut shifts = Vec::new();
     for &(_, contender) in compared {
         let own = latencies(record, &scenario.name, contender)?;
-        // Nobody knows the latency of requests without an answer. Without the epochs that have some, the others would look too good.
+        // The latency of requests without an answer is unknown. The other epochs alone would make the contender look too good.
         let lost = base_lost.max(lost(contender)?);
         let known = SHARES.iter().enumerate().filter(|(_, share)| lost <= 1.0 - *share);
         let points = known.filter_map(|(place, share)| {
