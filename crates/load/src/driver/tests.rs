@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::address::Address;
@@ -80,10 +80,16 @@ fn nothing_is_lost_where_there_is_no_room<D: Driver>() {
             *room = true;
         }
     };
-    for _ in 0..10_000 {
+    // The kernel makes room late (it acknowledges late, and buffers grow): full is what stays full for a quarter of a
+    // second.
+    let mut full_since = Instant::now();
+    while full_since.elapsed() < Duration::from_millis(250) {
         send(&mut sent, &mut room, &mut driver);
+        if room {
+            full_since = Instant::now();
+            assert!(sent.len() < 100 << 20, "there is always room");
+        }
     }
-    assert!(!room, "there was room for {} bytes", sent.len());
     let mut end = ends.remove(0);
     let reader = std::thread::spawn(move || {
         let mut seen = Vec::new();
