@@ -223,7 +223,8 @@ fn a_failed_request_costs_the_next_one_no_pause() {
 #[test]
 fn without_a_duration_a_server_that_has_died_is_given_up_at_any_rate() {
     let server = Server::start(|stream, _| say(stream, HELLO));
-    let mut session = Session::open(impatient(server.at(), 1)).unwrap();
+    let connect_timeout = Duration::from_secs(1);
+    let mut session = Session::open(SessionConfig { connect_timeout, ..impatient(server.at(), 1) }).unwrap();
     server.kill();
     let tally = session.slice(&order(constant(10.0), Limit::requests(1_000_000))).unwrap();
     assert!(tally.gave_up && tally.outcomes.ok == 0, "{tally:?}");
