@@ -178,7 +178,7 @@ fn a_log_is_raced_with_services_reset_and_a_build_with_seeds() {
     kit.file("begun.jsonl", begun.join("\n") + "\n");
     kit.file("access.log", line(0));
     let resumed = kit.deadheat(["race", "--resume", "begun.jsonl"]).run();
-    resumed.assert_status(2).assert_stderr_has("the file has changed since the race began");
+    resumed.assert_status(2).assert_stderr_has("the file has changed since the race was planned");
     kit.assert_nothing_left();
 }
 
@@ -235,7 +235,7 @@ fn contenders_are_raced_with_the_token_of_each_start() {
     kit.file("begun.jsonl", begun.join("\n") + "\n");
     kit.file("items.csv", "id,note\n9,other\n");
     let resumed = kit.deadheat(["race", "--resume", "begun.jsonl"]).run();
-    resumed.assert_status(2).assert_stderr_has("items.csv: the file has changed since the race began");
+    resumed.assert_status(2).assert_stderr_has("items.csv: the file has changed since the race was planned");
     kit.assert_nothing_left();
 }
 

@@ -751,12 +751,29 @@ fn listen_at(start: &ProcessSpec<'_>, run: &RunId) -> Result<(Address, Vec<(Stri
     }
 }
 
-/// Replaces `{name}` for the names in `values`; leaves everything else unchanged.
+/// Replaces `{name}` for the names in `values`; leaves everything else unchanged, such as the shell's `${name}`.
 pub(crate) fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
-    values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+    let mut filled = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find('{') {
+        let (before, braced) = rest.split_at(open);
+        filled.push_str(before);
+        let inner = braced[1..].split_once('}').filter(|_| !before.ends_with('$'));
+        match inner.and_then(|(name, after)| Some((values.get(name)?, after))) {
+            Some((value, after)) => {
+                filled.push_str(value);
+                rest = after;
+            }
+            None => {
+                filled.push('{');
+                rest = &braced[1..];
+            }
+        }
+    }
+    filled + rest
 }
 
-/// The environment of a command: its own variables with placeholders replaced, and `values` as variables in capitals.
+/// The environment of a command: `values` as variables in capitals, and its own variables with placeholders replaced. Its own win over `values`.
 pub(crate) fn environment<'e>(
     own: impl IntoIterator<Item = (&'e String, &'e String)>,
     values: &BTreeMap<String, String>,
@@ -764,7 +781,7 @@ pub(crate) fn environment<'e>(
     let own = own.into_iter().map(|(name, value)| (name.clone(), fill(value, values)));
     let given =
         values.iter().map(|(name, value)| (name.to_uppercase().replace(['.', '-'], "_"), value.clone()));
-    own.chain(given).collect()
+    given.chain(own).collect()
 }
 
 /// The last lines of a log, indented and without control characters, with a heading that names the log.

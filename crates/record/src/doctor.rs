@@ -49,7 +49,7 @@ pub struct DoctorRecord {
     pub findings: Vec<Finding>,
     /// Whether the machine is fit: no finding makes measurements meaningless.
     pub fit: bool,
-    /// Whether the user interrupted the run.
+    /// Whether the user interrupted the run, or an error ended it: the results are those so far.
     pub interrupted: bool,
 }
 

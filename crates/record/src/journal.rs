@@ -374,10 +374,16 @@ fn read_document(path: &Path, value: Value) -> Result<Record, ReadError> {
     }
 }
 
+/// Schemas of files that are no record.
+const OTHER_KINDS: [&str; 3] = ["deadheat.audit/", "deadheat.compare/", "deadheat.doctor/"];
+
 /// Checks the schema before anything else, because the content of other schemas is unknown.
 fn check_schema(path: &Path, value: &Value) -> Result<(), ReadError> {
     match value.get("schema").and_then(Value::as_str) {
         Some(SCHEMA) => Ok(()),
+        Some(other) if OTHER_KINDS.iter().any(|kind| other.starts_with(kind)) => {
+            Err(ReadError::NotARecord { path: path.into(), found: format!("it has the schema {other}") })
+        }
         Some(other) => Err(ReadError::Schema { path: path.into(), found: other.into() }),
         None => Err(ReadError::NotARecord { path: path.into(), found: "it names no schema".into() }),
     }
@@ -387,11 +393,11 @@ fn read_journal(path: &Path, bytes: &[u8]) -> Result<Record, ReadError> {
     let mut lines = bytes[..whole_lines(bytes)].split(|byte| *byte == b'\n').enumerate();
     let mut record = read_header(path, lines.next().map_or(&[], |(_, line)| line))?;
     for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
-        let line = serde_json::from_slice(line).map_err(|source| ReadError::Line {
-            path: path.into(),
-            line: index + 1,
-            source,
-        })?;
+        let damaged = |source| ReadError::Line { path: path.into(), line: index + 1, source };
+        let line = serde_json::from_slice(line).map_err(damaged)?;
+        if let Some(problem) = record.contradicted_by(&line) {
+            return Err(damaged(serde::de::Error::custom(problem)));
+        }
         record.apply(line);
     }
     Ok(record)
@@ -498,6 +504,18 @@ impl Record {
             lines.push(Line::Done);
         }
         lines
+    }
+
+    /// Why a line cannot follow in the journal of one race: two journals may have been joined. None if it can.
+    fn contradicted_by(&self, line: &Line) -> Option<&'static str> {
+        match line {
+            Line::Header { .. } => Some("a second header, of another race"),
+            Line::Epoch(new) => {
+                let is_same = |one: &Epoch| (one.number, &one.scenario) == (new.number, &new.scenario);
+                self.epochs.iter().rev().any(is_same).then_some("an epoch that is there already")
+            }
+            _ => None,
+        }
     }
 
     /// Applies one more line.

@@ -128,6 +128,19 @@ impl JsonPath {
             places.into_iter().flat_map(|(steps, value)| follow(pattern, &steps, value)).collect()
         })
     }
+
+    /// Whether the path leads to no place because the lists for one of its `[*]` are there and empty.
+    pub fn meets_empty_lists(&self, value: &serde_json::Value) -> bool {
+        let mut places = vec![(Vec::new(), value)];
+        for pattern in &self.patterns {
+            let is_empty = |(_, value): &(_, &serde_json::Value)| value.as_array().is_some_and(Vec::is_empty);
+            if *pattern == Pattern::EveryElement && !places.is_empty() && places.iter().all(is_empty) {
+                return true;
+            }
+            places = places.into_iter().flat_map(|(steps, value)| follow(pattern, &steps, value)).collect();
+        }
+        false
+    }
 }
 
 fn follow<'a>(

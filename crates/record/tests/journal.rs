@@ -245,6 +245,32 @@ fn a_damaged_middle_line_is_named() {
     assert!(error.to_string().contains("race.jsonl:4: not a line"), "{error}");
 }
 
+/// Two races in one file would count as one race with twice as many epochs.
+#[test]
+fn joined_journals_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), &full_record());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines = text.lines().count();
+    std::fs::write(&path, text.repeat(2)).unwrap();
+    let error = read(&path).unwrap_err();
+    assert!(matches!(error, ReadError::Line { line, .. } if line == lines + 1), "{error}");
+    assert!(error.to_string().contains("a second header"), "{error}");
+    let epoch = text.lines().rfind(|line| line.starts_with("{\"line\":\"epoch\"")).unwrap();
+    std::fs::write(&path, format!("{text}{epoch}\n")).unwrap();
+    let error = read(&path).unwrap_err();
+    assert!(error.to_string().contains("an epoch that is there already"), "{error}");
+}
+
+#[test]
+fn files_of_deadheat_that_are_no_records_are_called_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.json");
+    std::fs::write(&path, "{\"schema\": \"deadheat.compare/1\"}").unwrap();
+    let error = read(&path).unwrap_err();
+    assert!(matches!(error, ReadError::NotARecord { .. }), "{error}");
+}
+
 #[test]
 fn another_schema_is_refused_whatever_else_it_holds() {
     let folder = tempfile::tempdir().unwrap();

@@ -117,7 +117,7 @@ impl BodyRules {
         let mut found = Vec::new();
         for (path, wanted) in &self.json {
             let places = path.select(value);
-            if places.is_empty() {
+            if places.is_empty() && !path.meets_empty_lists(value) {
                 found.push(difference(path.to_string(), &shown(wanted), "(absent)"));
             }
             for (steps, got) in places.into_iter().filter(|(_, got)| !same(wanted, got)) {
@@ -126,7 +126,7 @@ impl BodyRules {
         }
         for volatile in &self.volatile {
             let places = volatile.path.select(value);
-            if places.is_empty() {
+            if places.is_empty() && !volatile.path.meets_empty_lists(value) {
                 let wanted = format!("a value that matches /{}/", volatile.pattern);
                 found.push(difference(volatile.path.to_string(), &wanted, "(absent)"));
             }
@@ -334,6 +334,18 @@ mod tests {
         assert!(places(&ignoring(&["$"]), "no JSON", r#"{"a":1}"#).is_empty(), "the whole body");
         // What may differ between contenders may differ between two answers of one contender too.
         assert!(rules.has_volatile() && !rules.has_fixed_length());
+    }
+
+    #[test]
+    fn a_list_may_be_empty_but_not_absent() {
+        let mut token = token(false);
+        token.path = "$.items[*].token".into();
+        let rules = rules(vec![("$.items[*].ok", Value::from(true))], vec![token]);
+        let found = |body: &str| rules.against_contract(body.as_bytes()).len();
+        assert_eq!(found(r#"{"items":[]}"#), 0);
+        assert_eq!(found("{}"), 2);
+        assert_eq!(found(r#"{"items":[{}]}"#), 2);
+        assert_eq!(found(r#"{"items":[{"ok":true,"token":"t1"}]}"#), 0);
     }
 
     #[test]

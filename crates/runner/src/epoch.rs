@@ -37,8 +37,10 @@ const ALWAYS_FOREIGN: f64 = 0.01;
 const STALLED_PART: f64 = 0.25;
 /// A contender with a larger share of wrong answers drops out of the race.
 const MOST_WRONG: f64 = 0.001;
-/// Length of a random order of requests: large enough that no slice repeats another slice's requests. It is the same for every contender.
+/// Least length of a random order of requests: large enough that no slice repeats another slice's requests. It is the same for every contender.
 const POSITIONS: usize = 1 << 16;
+/// A random order has this many positions for each request, so that hardly a request is missing.
+const POSITIONS_EACH: usize = 8;
 /// A contender without warm-up is measured in windows of this length.
 const WINDOW: Duration = Duration::from_millis(250);
 /// A warm-up with too little load or too few requests continues, up to this many times its length in total.
@@ -251,10 +253,11 @@ impl EpochRun<'_> {
             [share] => Some(self.launcher.contract.recording(&share.probe)),
             _ => None,
         };
+        let positions = POSITIONS.max(POSITIONS_EACH * all.len());
         let requests = match (traffic.zipf, traffic.replay, alone) {
-            (Some(exponent), ..) => Requests::zipf(all, exponent, POSITIONS, seed),
+            (Some(exponent), ..) => Requests::zipf(all, exponent, positions, seed),
             (None, Some(Replay::Random), _) | (None, _, None) => {
-                Requests::weighted(all.into_iter().zip(weights).collect(), POSITIONS, seed)
+                Requests::weighted(all.into_iter().zip(weights).collect(), positions, seed)
             }
             (None, _, Some(Some(recording))) => Requests::ordered(all, recording.order.clone()),
             (None, _, Some(None)) => Requests::in_turn(all),

@@ -97,9 +97,10 @@ impl Many {
             ManySource::Paths => key(&self.probe, &self.probe.paths[index]),
             ManySource::Recording(recording) => {
                 let RecordedRequest { method, target, .. } = &recording.requests[index];
-                format!("{} line {}: {method} {target}", self.probe.name, recording.lines[index])
+                let path = target.split('?').next().unwrap_or_default();
+                format!("{} line {}: {method} {path}", self.probe.name, recording.lines[index])
             }
-            // Values may be secret, so they are not part of the name.
+            // Values and queries may be secret, so they are not part of the name.
             ManySource::Rows(rows) => format!("{} line {}", self.probe.name, rows.lines[index]),
         }
     }

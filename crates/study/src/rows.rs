@@ -59,8 +59,8 @@ pub enum RowsError {
     /// A row is not UTF-8.
     #[error("line {0}: this is not UTF-8")]
     NotUtf8(u64),
-    /// The file has changed since the race began.
-    #[error("the file has changed since the race began")]
+    /// The file has changed since the race was planned.
+    #[error("the file has changed since the race was planned")]
     Changed,
 }
 

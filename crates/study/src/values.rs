@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use deadheat_host::affinity;
+use deadheat_load::is_token;
 use deadheat_record::{Method, Metric, Objective};
 
-use crate::choices::CpuLatency;
+use crate::choices::{CpuLatency, UsageError};
 use crate::file;
 
 /// Parses the word of one of these metrics.
@@ -45,6 +46,19 @@ pub fn duration_or_none(text: &str) -> Result<Duration, String> {
         "0" | "0s" | "0ms" => Ok(Duration::ZERO),
         text => duration(text),
     }
+}
+
+/// Parses the name of an HTTP method.
+pub fn method(text: &str) -> Result<String, String> {
+    const USUAL: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    let upper = text.to_ascii_uppercase();
+    if !is_token(text.as_bytes()) {
+        return Err("this is not an HTTP method: write one such as POST".into());
+    }
+    if text != upper && USUAL.contains(&upper.as_str()) {
+        return Err(format!("HTTP methods are case-sensitive: write {upper}"));
+    }
+    Ok(text.into())
 }
 
 /// Parses a limit on the wake-up time of idle processors.
@@ -146,6 +160,23 @@ pub struct Header {
 }
 
 impl Header {
+    /// Checks that no header is given twice: a study, whose requests these become, has one value for each name.
+    ///
+    /// # Errors
+    /// The header that is there twice.
+    pub fn all_different(headers: &[Self]) -> Result<(), UsageError> {
+        let is_again = |at: &usize| {
+            headers[..*at].iter().any(|other| other.name.eq_ignore_ascii_case(&headers[*at].name))
+        };
+        (0..headers.len()).find(is_again).map_or(Ok(()), |at| {
+            let remedy = "write one -H with both values: cookies separated by `; `, other lists by `, `";
+            Err(UsageError::new(
+                format!("-H gives the header `{}` twice", file::shown(&headers[at].name)),
+                remedy,
+            ))
+        })
+    }
+
     /// Parses `name: value`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || "write a header as 'name: value'".to_owned();

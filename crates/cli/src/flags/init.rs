@@ -80,10 +80,11 @@ impl InitFlags {
             return Err(UsageError::new("the command is empty", example));
         }
         let method = self.method.clone().unwrap_or_else(|| "GET".into());
-        if !deadheat_load::is_token(method.as_bytes()) {
-            let problem = format!("`{}` is not an HTTP method", shown(&method));
+        if let Err(problem) = values::method(&method) {
+            let problem = format!("--method {}: {problem}", shown(&method));
             return Err(UsageError::new(problem, "for example: --method POST"));
         }
+        Header::all_different(&self.headers)?;
         let usual = ["http://127.0.0.1:{port}/".to_owned()];
         let urls: &[String] = if self.url.is_empty() && self.from.is_empty() { &usual } else { &self.url };
         let mut asked = Asked { tls: false, port: None, requests: Vec::new() };

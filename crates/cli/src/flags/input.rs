@@ -8,6 +8,7 @@ use deadheat_record::{JsonPath, Probe};
 use deadheat_study::choices::{Choices, UsageError};
 use deadheat_study::file::{self as study, shown};
 use deadheat_study::plan::AdHoc;
+use deadheat_study::values::{self, Header};
 
 /// What is raced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,10 +142,11 @@ impl RaceFlags {
             return Err(UsageError::new(problem, "leave --scenario out; -c and -r say how to load"));
         }
         let method = self.ad_hoc.method.clone().unwrap_or_else(|| "GET".into());
-        if !deadheat_load::is_token(method.as_bytes()) {
-            let problem = format!("`{}` is not an HTTP method", shown(&method));
+        if let Err(problem) = values::method(&method) {
+            let problem = format!("--method {}: {problem}", shown(&method));
             return Err(UsageError::new(problem, "for example: --method POST"));
         }
+        Header::all_different(&self.ad_hoc.headers)?;
         let url = self.ad_hoc.url.as_deref().unwrap_or("http://127.0.0.1:{port}/");
         let (tls, path) = requested(url)?;
         if let Some(command) = commands.iter().find(|command| !tls && command.contains("{cert}")) {

@@ -210,8 +210,10 @@ fn in_background() -> String {
 /// variables that deadheat sets. None if the command runs no container.
 pub(super) fn with_options(command: &str, name: &str, run: &str, variables: &[&str]) -> Option<String> {
     let (engine, rest) = container_of(command)?;
+    // Behind `exec`, nothing else of a list of commands would run.
+    let exec = if is_alone(rest) { "exec " } else { "" };
     let mut words = vec![
-        format!("exec {engine} {MANAGER} run --rm --name {name} --label {LABEL}={run} --log-driver none"),
+        format!("{exec}{engine} {MANAGER} run --rm --name {name} --label {LABEL}={run} --log-driver none"),
         format!("${{{GROUPS_VARIABLE}-}} ${{{ID_FILE_VARIABLE}:+--cidfile=\"${ID_FILE_VARIABLE}\"}}"),
     ];
     words.extend(variables.iter().map(|name| format!("--env {name}")));
@@ -219,7 +221,32 @@ pub(super) fn with_options(command: &str, name: &str, run: &str, variables: &[&s
     Some(words.join(" "))
 }
 
+/// Whether these words of a shell command are the whole of it: no `;`, `&`, `|` or line break outside of quotes.
+fn is_alone(words: &str) -> bool {
+    let (mut quote, mut escaped) = (None, false);
+    words.trim_end().chars().all(|one| {
+        let was_escaped = std::mem::replace(&mut escaped, false);
+        match (quote, one) {
+            _ if was_escaped => {}
+            (None | Some('"'), '\\') => escaped = true,
+            (None, '\'' | '"') => quote = Some(one),
+            (Some(open), _) if open == one => quote = None,
+            (None, ';' | '&' | '|' | '\n') => return false,
+            _ => {}
+        }
+        true
+    })
+}
+
 const CPUSET: &str = "--cpuset-cpus";
+
+/// The processors that options of `run` hold a container to, as a list such as `0-2,5`.
+pub fn processors(options: &[String]) -> Option<&str> {
+    options.iter().enumerate().rev().find_map(|(at, word)| match word.strip_prefix(CPUSET)? {
+        "" => options.get(at + 1).map(String::as_str),
+        rest => rest.strip_prefix('='),
+    })
+}
 
 /// Whether a command that runs a container says itself on which processors.
 pub(super) fn chooses_processors(command: &str) -> bool {
@@ -289,7 +316,12 @@ fn remove(engine: Engine, name: &str) -> bool {
     // Podman would ask it to end first, and wait.
     let at_once: &[&str] = if engine == Engine::Podman { &["--time", "0"] } else { &[] };
     let words = [&["rm", "--force"], at_once, &[name]].concat();
-    is_removed(|| ask(engine, &words), || Ok(ours(engine)?.iter().any(|one| one == name)))
+    let removed = || match ask(engine, &words) {
+        // Podman before version 4 does not know the option.
+        Err(AskError::Refused(reason)) if reason.contains("--time") => ask(engine, &["rm", "--force", name]),
+        other => other,
+    };
+    is_removed(removed, || Ok(ours(engine)?.iter().any(|one| one == name)))
 }
 
 /// Asks an engine to remove a container until it has, or until it does not answer.
@@ -450,6 +482,18 @@ mod tests {
         assert!(full.contains(MANAGER) && MANAGER.contains(MANAGER_VARIABLE));
         assert!(matches!(container_of(&full), Some((Engine::Podman, rest)) if rest.ends_with("x:1 serve")));
         assert_eq!(with_options("node server.js", "n", "r", &[]), None);
+        // Behind `exec`, the second command would never run.
+        for several in ["docker run x a && b", "podman run x a; b", "docker run x a | b", "podman run x a\nb"]
+        {
+            assert!(!with_options(several, "n", "r", &[]).unwrap().starts_with("exec"), "{several}");
+        }
+        for one in ["podman run x sh -c 'a && b; c'", r#"podman run x "a;b" a\;b"#, "podman run x\n"] {
+            assert!(with_options(one, "n", "r", &[]).unwrap().starts_with("exec "), "{one}");
+        }
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(processors(&words("--rm --cpuset-cpus 1,3 -q")), Some("1,3"));
+        assert_eq!(processors(&words("--cpuset-cpus=0-2 --cpuset-mems=7")), Some("0-2"));
+        assert_eq!(processors(&words("--cpus 1")), None);
         assert_eq!(option_for_processors(&[0, 3]).as_deref(), Some("--cpuset-cpus=0,3"));
         assert_eq!(option_for_processors(&[]), None);
         assert!(!chooses_processors(&full) && !chooses_processors("docker run --cpuset-mems 1 x"));

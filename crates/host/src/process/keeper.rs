@@ -456,7 +456,9 @@ fn end_members(
     // The kernel gives the first process of a container no signal that it does not handle.
     let is_deaf = !asked
         && container.is_some_and(|container| {
-            container.processes().first().is_some_and(|pid| !tree::handles(*pid, signal_of(&order.ending)))
+            // An entry point that is a shell does not handle it, but the server that it runs may.
+            let handles = |pid: &Pid| tree::handles(*pid, signal_of(&order.ending));
+            !container.processes().iter().any(handles)
         });
     let grace_ms = if is_deaf { 0 } else { order.grace_ms };
     wait_until_empty(groups, Duration::from_millis(grace_ms));

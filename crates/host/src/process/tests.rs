@@ -151,6 +151,15 @@ fn placeholders_are_replaced_and_nothing_else() {
         fill("a {port} ${PORT} {db.port} {x} '{print $1}'", &values),
         "a 81 ${PORT} 90 {x} '{print $1}'"
     );
+    assert_eq!(fill("${port} {{port}} {port", &values), "${port} {81} {port");
+}
+
+#[test]
+fn a_contenders_own_variables_win_over_deadheats() {
+    let values = BTreeMap::from([("port".into(), "81".into()), ("key".into(), String::new())]);
+    let own = BTreeMap::from([("KEY".to_owned(), "mine at {port}".to_owned())]);
+    let all: BTreeMap<String, String> = environment(&own, &values).into_iter().collect();
+    assert_eq!((all["KEY"].as_str(), all["PORT"].as_str()), ("mine at 81", "81"));
 }
 
 #[test]

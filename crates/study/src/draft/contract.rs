@@ -2,7 +2,7 @@
 //!
 //! Owns: what all answers have in common, and what changes between them. Must not know: TOML, how the answers were received.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deadheat_load::Answer;
 use deadheat_record::{JsonPath, Step};
@@ -238,14 +238,16 @@ fn generalised(changed: BTreeSet<Place>, example: &Value) -> Vec<Place> {
         let step = |at: &At| if matches!(at, At::Index(_)) { At::EveryElement } else { at.clone() };
         place.iter().map(step).collect()
     };
-    let groups: BTreeSet<Place> = changed.iter().map(every).collect();
+    let mut groups: BTreeMap<Place, Vec<Place>> = BTreeMap::new();
+    for place in changed {
+        groups.entry(every(&place)).or_default().push(place);
+    }
     let mut places = Vec::new();
-    for group in groups {
-        let members: Vec<&Place> = changed.iter().filter(|place| every(place) == group).collect();
+    for (group, members) in groups {
         if members.len() * 2 >= selected(&group, example).len() {
             places.push(group);
         } else {
-            places.extend(members.into_iter().cloned());
+            places.extend(members);
         }
     }
     outermost(places)

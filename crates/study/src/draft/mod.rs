@@ -182,7 +182,7 @@ impl Draft {
         const CHOICES: [&[Metric]; 3] =
             [&[Metric::P50, Metric::P99], &[Metric::P50, Metric::P90], &[Metric::P50]];
         let load = self.load?;
-        let rate_per_s = round_down(load.rate_per_s * SHARE)?;
+        let rate_per_s = round_down((load.rate_per_s * SHARE).min(crate::file::MOST_PER_S))?;
         let shape = Experiment::Open { connections: load.connections, rate_per_s, poisson: true };
         let reached = |metrics: &&[Metric]| {
             let slices = QUICK.slices(&shape, metrics, None, None);

@@ -2,6 +2,8 @@
 //!
 //! Owns: which operations can be requested, and with which values of their parameters. Must not know: whether a service answers them.
 
+use std::borrow::Cow;
+
 use deadheat_record::{is_unreserved, percent_encoded};
 use serde_json::Value;
 
@@ -61,7 +63,11 @@ pub(super) fn described(text: &str) -> Result<Found, OpenApiError> {
     let mut changing = 0;
     let mut further = 0;
     for (path, item) in paths.iter().filter(|(path, _)| path.starts_with('/')) {
-        let Some(item) = description.resolved(item) else { continue };
+        let Some(item) = description.resolved(item) else {
+            let why = "it is in another file, or missing; join the files of the description first";
+            described.left_out.push(LeftOut { what: path.clone(), why: why.into() });
+            continue;
+        };
         changing += CHANGING.iter().filter(|method| item.get(**method).is_some()).count();
         let Some(operation) = item.get("get") else { continue };
         if described.requests.len() >= MOST_REQUESTS {
@@ -96,7 +102,7 @@ impl<'d> Description<'d> {
         let mut value = value;
         for _ in 0..MOST_REFERENCES {
             let Some(reference) = value.get("$ref").and_then(Value::as_str) else { return Some(value) };
-            value = self.document.pointer(reference.strip_prefix('#')?)?;
+            value = self.document.pointer(&decoded(reference.strip_prefix('#')?))?;
         }
         None
     }
@@ -126,7 +132,11 @@ impl<'d> Description<'d> {
                     "the example of its {place} parameter `{name}` is not a text, a number or a list of them"
                 )
             };
-            let values = texts(value).ok_or_else(cannot)?;
+            let values = match texts(value) {
+                Some(values) => values,
+                None if is_required => return Err(cannot()),
+                None => continue,
+            };
             match place {
                 "path" => {
                     let encoded: Vec<String> = values.iter().map(|value| encoded(value)).collect();
@@ -147,6 +157,7 @@ impl<'d> Description<'d> {
                     }
                     headers.push((name.to_owned(), value));
                 }
+                _ if !is_required => {}
                 _ => {
                     return Err(format!(
                         "it needs the cookie `{name}`; write a [[probe]] with that cookie in request_headers"
@@ -258,6 +269,23 @@ fn texts(value: &Value) -> Option<Vec<String>> {
     }
 }
 
+/// Replaces `%7B` and the like by the characters that they stand for, as in the fragment of a URL.
+fn decoded(text: &str) -> Cow<'_, str> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..2).filter(|_| *first == b'%').and_then(|two| std::str::from_utf8(two).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    if bytes == text.as_bytes() {
+        Cow::Borrowed(text)
+    } else {
+        String::from_utf8_lossy(&bytes).into_owned().into()
+    }
+}
+
 /// Percent-encodes everything but letters, digits and `-._~`.
 fn encoded(text: &str) -> String {
     percent_encoded(text.as_bytes(), is_unreserved)
@@ -308,6 +336,15 @@ paths:
   /session:
     get:
       parameters: [{ name: sid, in: cookie, required: true, example: x }]
+  /theme:
+    get:
+      parameters:
+        - { name: theme, in: cookie, example: dark }
+        - { name: filter, in: query, example: { a: 1 } }
+        - { $ref: "#/paths/~1items~1%7Bid%7D~1x/parameters/0" }
+  /items/{id}/x:
+    parameters: [{ name: n, in: query, example: 3 }]
+  /files: { $ref: "./files.yaml" }
   /odd/{name}:
     get: {}
   /elsewhere:
@@ -331,7 +368,8 @@ components:
             [
                 ("/api/v2/items?q=a%20b%26c&tag=x&tag=y&only=1,2&limit=20", 0),
                 ("/api/v2/items/%C3%BC%2F1", 0),
-                ("/api/v2/me", 1)
+                ("/api/v2/me", 1),
+                ("/api/v2/theme?n=3", 0)
             ]
         );
         let left_out: Vec<String> =
@@ -340,6 +378,7 @@ components:
             "GET /items/{id}/price: its path parameter `id` has no value; give it an `example`",
             "GET /search: the example of its query parameter `filter` is not a text",
             "GET /session: it needs the cookie `sid`",
+            "/files: it is in another file, or missing; join",
             "GET /odd/{name}: its path has {name}, which is not among its parameters",
             "GET /elsewhere: one of its parameters is in another file",
             "2 operations: POST, PUT, PATCH and DELETE may change data",

@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::complaint::Complaint;
 use super::fields::StudyReader;
-use super::model::{Contender, Scenario, Study};
+use super::model::{Contender, Probe, Scenario, Study};
 use super::placeholder::{self, Context};
 use super::words::{nearest, one_of, shown};
 
@@ -87,6 +87,7 @@ fn refers(reading: &StudyReader<'_>, name: &Spanned<String>, kind: &str, known: 
 fn loads(study: &Study, reading: &StudyReader<'_>) {
     let probes: Vec<&str> = study.probes.iter().map(|probe| probe.contract.name.as_str()).collect();
     study.scenarios.iter().for_each(|scenario| load(study, scenario, &probes, reading));
+    popular(study, reading);
     measures(study, reading);
     over_tls(study, reading);
     let loads_all =
@@ -108,6 +109,35 @@ fn loads(study: &Study, reading: &StudyReader<'_>) {
         let title = format!("no scenario uses the probe `{}`", shown(&probe.contract.name));
         let complaint = Complaint::new(probe.name.span(), title, "this probe");
         reading.complain(complaint.help("add it to `requests` of a scenario, or set under_load = false in the probe to check it without load"));
+    }
+}
+
+/// Checks that `zipf` has several requests to order by popularity, and that no weights contradict it.
+fn popular(study: &Study, reading: &StudyReader<'_>) {
+    for scenario in study.scenarios.iter().filter(|scenario| scenario.traffic.zipf.is_some()) {
+        let shares = scenario.requests.iter().flatten();
+        if let Some(weighted) = shares.clone().find(|share| share.get_ref().weight != 1) {
+            let title = "`zipf` says how often each request is sent, so a `weight` has no effect";
+            let complaint = Complaint::new(weighted.span(), title, "this weight");
+            reading.complain(complaint.help("leave out `zipf` or the weights"));
+        }
+        let named: Vec<&str> = match &scenario.requests {
+            Some(_) => shares.map(|share| share.get_ref().probe.as_str()).collect(),
+            None => study.probes_under_load().map(|probe| probe.contract.name.as_str()).collect(),
+        };
+        let is_named = |probe: &&Probe| named.contains(&probe.contract.name.as_str());
+        let probes: Vec<&Probe> = study.probes.iter().filter(is_named).collect();
+        if let [one] = probes[..]
+            && !(one.from_log || one.from_rows || one.contract.paths.len() > 1)
+        {
+            let title = "`zipf` has no effect, because this scenario has only one request";
+            let complaint = Complaint::new(scenario.name.span(), title, "this scenario");
+            reading.complain(
+                complaint.help(
+                    "give its probe `paths_from`, `requests_from` or `values_from`, or leave `zipf` out",
+                ),
+            );
+        }
     }
 }
 

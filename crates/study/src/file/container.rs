@@ -11,8 +11,8 @@ use toml::Spanned;
 
 use super::complaint::Complaint;
 use super::fields::Fields;
-use super::limits::{cpuset, memory};
-use super::model::{Need, NeedKind};
+use super::limits::{cpus, cpuset, memory};
+use super::model::{BuiltImage, Need, NeedKind};
 use super::parts::default_name;
 use super::words::{nearest, one_of, shown};
 
@@ -26,6 +26,8 @@ pub(super) struct Contained {
     pub(super) command: Spanned<String>,
     /// The command that makes the image or fetches it, if one of the two is asked for.
     pub(super) build: Option<Spanned<String>>,
+    /// The image, if deadheat makes it.
+    pub(super) image: Option<BuiltImage>,
     /// The engine's program.
     pub(super) need: Need,
 }
@@ -44,7 +46,11 @@ pub(super) fn container(fields: &Fields<'_, '_>, name: Option<&str>) -> Option<C
     let engine = engine(fields);
     let built = || {
         let usual = || file.as_ref().map_or_else(String::new, |file| default_name(file.get_ref()));
-        format!("localhost/deadheat-{}", tag(&name.map_or_else(usual, str::to_owned)))
+        // Studies in different folders do not share images.
+        let study = fields.reading().folder().file_name().map(|name| tag(&name.to_string_lossy()));
+        let name = tag(&name.map_or_else(usual, str::to_owned));
+        let words = ["localhost/deadheat".to_owned()].into_iter().chain(study).chain([name]);
+        words.collect::<Vec<_>>().join("-")
     };
     let image_name = image.as_ref().map_or_else(built, |image| image.get_ref().clone());
     if image_name.is_empty() || image_name.starts_with('-') || image_name.contains(char::is_whitespace) {
@@ -60,12 +66,14 @@ pub(super) fn container(fields: &Fields<'_, '_>, name: Option<&str>) -> Option<C
         );
         fields.complain(complaint.also(file.span(), "and built").help("keep one of them"));
     }
-    let build = match &file {
-        Some(file) => {
-            let path = fields.reading().path(file, "file", Path::is_file);
-            let path = quoted(&path.to_string_lossy());
-            Some(format!("{engine} build --quiet --tag {} --file {path} .", quoted(&image_name)))
-        }
+    let image = file.as_ref().map(|file| {
+        let file = fields.reading().path(file, "file", Path::is_file);
+        let path = quoted(&file.to_string_lossy());
+        let build = format!("{engine} build --quiet --tag {} --file {path} .", quoted(&image_name));
+        BuiltImage { name: image_name.clone(), file, build }
+    });
+    let build = match &image {
+        Some(image) => Some(image.build.clone()),
         None => pull.then(|| format!("{engine} pull --quiet {}", quoted(&image_name))),
     };
     let mut words = vec![format!("exec {engine} run")];
@@ -81,7 +89,7 @@ pub(super) fn container(fields: &Fields<'_, '_>, name: Option<&str>) -> Option<C
         words.push(format!("--volume={}", quoted(volume.get_ref())));
     }
     words.extend(fields.text("user").map(|user| format!("--user={}", quoted(user.get_ref()))));
-    words.extend(fields.number("cpus").map(|cpus| format!("--cpus={}", cpus.get_ref())));
+    words.extend(cpus(fields).map(|cpus| format!("--cpus={cpus}")));
     words.extend(option_for_processors(&cpuset(fields)));
     words.extend(memory(fields).map(|bytes| format!("--memory={bytes}")));
     words.push(quoted(&image_name));
@@ -89,6 +97,7 @@ pub(super) fn container(fields: &Fields<'_, '_>, name: Option<&str>) -> Option<C
     Some(Contained {
         command: Spanned::new(place.clone(), words.join(" ")),
         build: build.map(|build| Spanned::new(place.clone(), build)),
+        image,
         need: Need {
             kind: NeedKind::Program(engine.program().into()),
             remedy: format!("install {engine}, or race without this contender"),

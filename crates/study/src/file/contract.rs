@@ -3,6 +3,7 @@
 use std::fs;
 use std::ops::Range;
 
+use deadheat_load::{RequestError, request_bytes};
 use deadheat_record as record;
 use deadheat_record::{BodyRule, Experiment, JsonRule, Replay, Share, StatusRule, Volatile};
 use toml::Spanned;
@@ -95,9 +96,25 @@ fn path(fields: &Fields<'_, '_>, paths: &[String], recorded: Option<&RecordedPro
 
 fn headers(fields: &Fields<'_, '_>, key: &str) -> impl Iterator<Item = (String, String)> + use<> {
     let map = fields.text_map(key, false);
+    let mut known: Vec<(String, std::ops::Range<usize>)> = Vec::new();
     for (name, value) in &map {
         values::header_name(fields.reading(), name.get_ref(), name.span());
         values::header_value(fields.reading(), value);
+        let lower = name.get_ref().to_ascii_lowercase();
+        if let Some((_, first)) = known.iter().find(|(other, _)| *other == lower) {
+            let title = format!("`{key}` has the header `{}` twice", shown(&lower));
+            let complaint = Complaint::new(name.span(), title, "the second").also(first.clone(), "the first");
+            fields.complain(
+                complaint.help("the case of letters does not matter in names of headers: keep one"),
+            );
+        }
+        known.push((lower, name.span()));
+        let header = [(name.get_ref().clone(), value.get_ref().clone())];
+        if let Err(error @ RequestError::Framing(_)) = request_bytes("GET", "/", "host", &header, b"")
+            && key == "request_headers"
+        {
+            fields.complain(Complaint::new(name.span(), error.to_string(), "this header"));
+        }
     }
     map.into_iter().map(|(name, value)| (name.into_inner(), value.into_inner()))
 }
@@ -111,9 +128,9 @@ fn agree_headers(fields: &Fields<'_, '_>) -> Vec<String> {
 }
 
 fn status(fields: &Fields<'_, '_>) -> StatusRule {
-    let expected = "a status from 100 to 599 or a list of them, such as [200, 304]";
+    let expected = "a status from 200 to 599 or a list of them, such as [200, 304]";
     let read = |value: &Spanned<DeValue<'_>>| {
-        let status = whole(value.get_ref()).filter(|status| (100..600).contains(status));
+        let status = whole(value.get_ref()).filter(|status| (200..600).contains(status));
         if status.is_none() {
             fields.wrong("status", expected, value);
         }

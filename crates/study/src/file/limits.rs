@@ -29,7 +29,7 @@ pub(super) fn limits(fields: &Fields<'_, '_>) -> Limits {
     Limits { cpus: cpus(fields), cpuset: cpuset(fields), memory_bytes: memory(fields), ..Limits::default() }
 }
 
-fn cpus(fields: &Fields<'_, '_>) -> Option<f64> {
+pub(super) fn cpus(fields: &Fields<'_, '_>) -> Option<f64> {
     let cpus = fields.number("cpus")?;
     let count = *cpus.get_ref();
     if !(LEAST_CPUS..=f64::from(MOST_CPUS)).contains(&count) {

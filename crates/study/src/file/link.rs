@@ -8,20 +8,21 @@ use super::complaint::Complaint;
 use super::fields::Fields;
 use super::keys;
 use super::words::{nearest, one_of, shown};
-use crate::values::duration;
+use crate::values::duration_or_none;
 
 /// Rates, in bits per second. Below the lowest, measuring the link takes minutes.
 const LOWEST_RATE: u64 = 1_000_000;
 const HIGHEST_RATE: u64 = 100_000_000_000;
-const LONGEST_DELAY: Duration = Duration::from_secs(10);
-/// With more losses than this, TCP does not get anywhere.
-const MOST_LOSS: f64 = 0.5;
+/// A round trip takes twice as long, and deadheat waits at most 10 s for a connection.
+const LONGEST_DELAY: Duration = Duration::from_secs(4);
+/// With more losses than this, too few round trips arrive at the first attempt to measure the link's delay.
+const MOST_LOSS: f64 = 0.15;
 /// Units of a rate, by their letters. They are those of tc(8).
 const UNITS: [(&str, f64); 4] = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
 /// What a rate, a delay and a loss may be.
 pub(super) const RATES: &str = "write a number and kbit, mbit or gbit, from 1mbit to 100gbit: \"100mbit\"";
-pub(super) const DELAYS: &str = "write a time of at most 10 s, such as \"5ms\" or \"500us\"";
-const LOSSES: &str = "write a percentage from 0% to 50%, such as \"0.1%\"";
+pub(super) const DELAYS: &str = "write a time of at most 4 s, such as \"5ms\" or \"500us\"";
+const LOSSES: &str = "write a percentage from 0% to 15%, such as \"0.1%\"";
 const EXAMPLE: &str = "link = { rate = \"100mbit\", delay = \"5ms\" }";
 
 /// Reads `link`. None if it is missing or invalid.
@@ -35,7 +36,8 @@ pub(super) fn link(fields: &Fields<'_, '_>) -> Option<Link> {
         loss: value(&inner, "loss", LOSSES, loss).unwrap_or(0.0),
         tunnel: tunnel(&inner),
     };
-    if link.jitter_ns > link.delay_ns {
+    let least_ns = least_swept_delay_ns(fields).unwrap_or(link.delay_ns);
+    if link.jitter_ns > least_ns {
         let complaint = Complaint::new(
             inner.key_span("jitter"),
             "`jitter` is longer than `delay`",
@@ -49,6 +51,13 @@ pub(super) fn link(fields: &Fields<'_, '_>) -> Option<Link> {
         fields.complain(complaint.help(format!("for example: {EXAMPLE}; or leave it out")));
     }
     Some(link)
+}
+
+/// The shortest delay of a sweep over delays. None without such a sweep, or if it cannot be read, which its own reader complains about.
+fn least_swept_delay_ns(fields: &Fields<'_, '_>) -> Option<u64> {
+    let sweep = fields.get("sweep")?.get_ref().as_table()?;
+    let delays = sweep.get("link")?.get_ref().as_table()?.get("delay")?.get_ref().as_array()?;
+    delays.iter().filter_map(|one| delay_ns(one.get_ref().as_str()?)).min()
 }
 
 /// Reads a text with a unit, and complains if `read` does not understand it.
@@ -78,7 +87,7 @@ pub(super) fn rate(text: &str) -> Option<u64> {
 
 /// Nanoseconds of a text such as `5ms`.
 pub(super) fn delay_ns(text: &str) -> Option<u64> {
-    let time = duration(text).ok().filter(|time| *time <= LONGEST_DELAY)?;
+    let time = duration_or_none(text).ok().filter(|time| *time <= LONGEST_DELAY)?;
     u64::try_from(time.as_nanos()).ok()
 }
 
@@ -122,8 +131,8 @@ mod tests {
             assert_eq!(rate(text), expected, "{text}");
         }
         assert_eq!(delay_ns("5ms"), Some(5_000_000));
-        assert!(delay_ns("5").is_none() && delay_ns("11s").is_none());
+        assert!(delay_ns("5").is_none() && delay_ns("5s").is_none() && delay_ns("0ms") == Some(0));
         assert_eq!(loss("0.1%"), Some(0.001));
-        assert!(["0.1", "51%", "-1%", "nan%"].iter().all(|text| loss(text).is_none()));
+        assert!(["0.1", "16%", "-1%", "nan%"].iter().all(|text| loss(text).is_none()));
     }
 }

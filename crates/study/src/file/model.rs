@@ -121,6 +121,8 @@ pub struct Contender {
     pub version: Option<Spanned<String>>,
     /// A shell command that runs once before each race.
     pub build: Option<Spanned<String>>,
+    /// The image that `build` makes and `command` runs, if deadheat makes it from a `containerfile`.
+    pub image: Option<BuiltImage>,
     /// Commands, by name, that measure something inside the contender's runtime and print it.
     pub measures: BTreeMap<String, Spanned<String>>,
     /// Absolute paths of the files and folders that make up a deployment.
@@ -135,6 +137,17 @@ pub struct Contender {
     pub services: Vec<Spanned<String>>,
     /// Where it listens.
     pub listen: Spanned<record::Listen>,
+}
+
+/// An image that deadheat makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuiltImage {
+    /// Its name, which is a part of its contender's commands.
+    pub name: String,
+    /// The absolute path of its Containerfile, which is a part of the build.
+    pub file: PathBuf,
+    /// The shell command that makes it.
+    pub build: String,
 }
 
 /// A garbage collector, and how to make it write its log.

@@ -70,9 +70,9 @@ pub(super) fn contender(fields: &Fields<'_, '_>) -> Contender {
     let given = fields.text("name");
     let contained = container(fields, given.as_ref().map(|name| name.get_ref().as_str()));
     let usual = fields.text("image").or_else(|| fields.text("containerfile"));
-    let (command, image, engine) = match contained {
-        Some(one) => (one.command, one.build, Some(one.need)),
-        None => (fields.required_text("command", "command = \"node server.mjs\""), None, None),
+    let (command, image_build, image, engine) = match contained {
+        Some(one) => (one.command, one.build, one.image, Some(one.need)),
+        None => (fields.required_text("command", "command = \"node server.mjs\""), None, None, None),
     };
     let name = given.unwrap_or_else(|| {
         let named = usual.as_ref().unwrap_or(&command);
@@ -90,7 +90,8 @@ pub(super) fn contender(fields: &Fields<'_, '_>) -> Contender {
         env: env(fields),
         needs: needs(fields).into_iter().chain(engine).collect(),
         version: fields.text("version"),
-        build: build(fields.text("build"), image),
+        build: build(fields.text("build"), image_build),
+        image,
         services: fields.texts("services").unwrap_or_default(),
         measures: measures(fields),
         artefacts: artefacts(fields),

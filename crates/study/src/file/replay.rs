@@ -63,7 +63,8 @@ fn recorded(
     let reading = LogReading { format: Some(read.format), ..reading };
     RecordedProbe {
         method: first.method.clone(),
-        path: first.target.clone(),
+        // A query may hold what nobody else should read, and a record may be published.
+        path: first.target.split('?').next().unwrap_or_default().to_owned(),
         status: status(&reading),
         left_out: read.left_out().map(|words| format!("{}: {words}", shown(file.get_ref()))),
         log: RequestLog { file: path, reading, contents: read.contents.clone() },

@@ -207,6 +207,19 @@ fn each_row(fields: &Fields<'_, '_>, parts: &[Part], rows: &Rows) {
         fields.complain(Complaint::new(file.span(), title, "this file").help(help));
     };
     let name = shown(file.get_ref().as_str().unwrap_or_default());
+    let is_usable =
+        |column: &&String| placeholders(&format!("{{{column}}}")).any(|(_, name)| name == *column);
+    let unusable = rows.columns.iter().filter(|column| !is_usable(column));
+    for column in unusable {
+        if let Some(part) = parts.iter().find(|part| part.text.contains(&format!("{{{column}}}"))) {
+            let place = fields.reading().part_of(&part.span, &format!("{{{column}}}"));
+            let title = format!("the column `{}` of `{name}` cannot be used as a placeholder", shown(column));
+            let complaint = Complaint::new(place, title, "sent as it is");
+            fields
+                .complain(complaint.help("give the column a name of letters, digits, `_`, `-` and `.` only"));
+            return;
+        }
+    }
     let uses =
         |part: &Part| placeholders(&part.text).any(|(_, name)| rows.columns.iter().any(|one| one == name));
     if !parts.iter().any(uses) {
@@ -215,8 +228,8 @@ fn each_row(fields: &Fields<'_, '_>, parts: &[Part], rows: &Rows) {
             title,
             &format!(
                 "use one of {} in braces, such as {{{}}}",
-                one_of(rows.columns.iter().map(String::as_str)),
-                shown(&rows.columns[0])
+                one_of(rows.columns.iter().filter(is_usable).map(String::as_str)),
+                rows.columns.iter().find(is_usable).map_or("COLUMN".into(), |column| shown(column))
             ),
         );
         return;

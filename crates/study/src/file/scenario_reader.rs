@@ -48,8 +48,19 @@ pub(super) fn without_load(fields: &Fields<'_, '_>) -> Option<Experiment> {
         }
         (None, None) => return None,
     };
-    let of_loads =
-        ["connections", "rate", "arrivals", "requests", "metrics", "slo", "sweep", "link", "measure"];
+    let of_loads = [
+        "connections",
+        "rate",
+        "arrivals",
+        "requests",
+        "metrics",
+        "slo",
+        "sweep",
+        "link",
+        "measure",
+        "zipf",
+        "warm_up",
+    ];
     for other in of_loads.into_iter().filter(|other| *other != key && fields.get(other).is_some()) {
         let title = format!("a scenario with `{key}` has no load, so `{other}` has no effect");
         let complaint = Complaint::new(fields.key_span(other), title, "remove this");

@@ -1,16 +1,19 @@
 //! Reads how deadheat stops a service: `stop`, `signal` and `grace`.
 
+use std::time::Duration;
+
 use deadheat_record::Ending;
 use toml::Spanned;
 
 use super::complaint::Complaint;
 use super::fields::Fields;
 use super::words::{nearest, one_of, shown};
+use crate::values::duration_or_none;
 
 /// Signals that can ask a service to stop.
 const SIGNALS: [&str; 6] = ["TERM", "INT", "QUIT", "HUP", "USR1", "USR2"];
-/// The longest grace period, in seconds.
-const LONGEST_S: f64 = 120.0;
+/// The longest grace period.
+const LONGEST: Duration = Duration::from_secs(120);
 
 pub(super) fn ending(fields: &Fields<'_, '_>) -> Ending {
     let (command, signal) = (fields.text("stop"), fields.text("signal"));
@@ -32,16 +35,11 @@ pub(super) fn ending(fields: &Fields<'_, '_>) -> Ending {
 }
 
 fn grace_ns(fields: &Fields<'_, '_>, grace: &Spanned<String>) -> Option<u64> {
-    let text = grace.get_ref().trim();
-    let seconds = match text.strip_suffix("ms") {
-        Some(number) => number.parse::<f64>().ok().map(|ms| ms / 1e3),
-        None => text.strip_suffix('s').and_then(|number| number.parse::<f64>().ok()),
-    };
-    let seconds = seconds.filter(|seconds| (0.0..=LONGEST_S).contains(seconds));
-    if seconds.is_none() {
-        let title = format!("`{}` is not a time from 0s to {LONGEST_S}s", shown(grace.get_ref()));
+    let grace_time = duration_or_none(grace.get_ref().trim()).ok().filter(|time| *time <= LONGEST);
+    if grace_time.is_none() {
+        let title = format!("`{}` is not a time from 0s to {}s", shown(grace.get_ref()), LONGEST.as_secs());
         let complaint = Complaint::new(grace.span(), title, "this time");
         fields.complain(complaint.help("for example: grace = \"10s\""));
     }
-    seconds.map(|seconds| (seconds * 1e9).round() as u64)
+    grace_time.and_then(|time| u64::try_from(time.as_nanos()).ok())
 }

@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::complaint::Complaint;
 use super::fields::Fields;
+use super::replay::MOST_PER_S;
 use super::values::path_problem;
 use super::words::shown;
 
@@ -30,8 +31,9 @@ pub(super) fn rate(fields: &Fields<'_, '_>) -> Option<Written> {
         return stages(fields, &fields.text("rate")?);
     }
     let rate = fields.number("rate")?;
-    if *rate.get_ref() <= 0.0 {
-        let title = "`rate` of [[scenario]] must be above 0 requests per second";
+    if *rate.get_ref() <= 0.0 || *rate.get_ref() > MOST_PER_S {
+        let title =
+            format!("`rate` of [[scenario]] must be above 0 and at most {MOST_PER_S} requests per second");
         fields.complain(Complaint::new(rate.span(), title, format!("found {}", rate.get_ref())));
     }
     Some(Written::Steady(rate))
@@ -101,7 +103,7 @@ pub(super) fn paths(fields: &Fields<'_, '_>) -> Vec<String> {
             return Vec::new();
         }
     };
-    let lines = text.lines().map(str::trim).enumerate();
+    let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim).enumerate();
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let paths: Vec<(usize, &str)> = lines.collect();
     for (at, path) in &paths {

@@ -13,6 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use deadheat_host::command::quoted;
 use deadheat_record::{Listen, Revision};
 use thiserror::Error;
 use toml::Spanned;
@@ -276,8 +277,8 @@ pub fn revisions(
         described(&base)
     ));
     let mut contenders = Vec::new();
-    for side in [base, head] {
-        contenders.push(in_revision(contender, &study, &repository, side, &mut checkouts)?);
+    for (side, word) in [(base, "base"), (head, "head")] {
+        contenders.push(in_revision(contender, &study, &repository, (side, word), &mut checkouts)?);
     }
     let study = Study { contenders, claims: Vec::new(), generators: Vec::new(), ..study };
     Ok((study, checkouts))
@@ -335,12 +336,13 @@ fn sides(
     Ok((side(&range.base, base)?, head))
 }
 
-/// The contender as it is in a revision: the same commands and settings, with all paths in the checkout.
+/// The contender as it is in a revision: the same commands and settings, with all paths in the checkout. An image that deadheat makes has another
+/// name on each side, which `word` is a part of.
 fn in_revision(
     contender: &Contender,
     study: &Study,
     repository: &Repository,
-    side: Side,
+    (side, word): (Side, &str),
     checkouts: &mut Checkouts,
 ) -> Result<Contender, GitError> {
     let name = contender.name.get_ref();
@@ -374,13 +376,30 @@ fn in_revision(
             *path = moved(path);
         }
     }
+    // The names and paths of an image and its file are words of the commands.
+    let in_side = |text: &str| match &contender.image {
+        None => text.to_owned(),
+        Some(image) => {
+            let (file, name) = (moved(&image.file), format!("{}-{word}", image.name));
+            let text = text.replace(&quoted(&image.name), &quoted(&name));
+            text.replace(&quoted(&image.file.to_string_lossy()), &quoted(&file.to_string_lossy()))
+        }
+    };
+    let spanned = |text: &Spanned<String>| Spanned::new(text.span(), in_side(text.get_ref()));
+    let image_build = contender.image.as_ref().map(|image| in_side(&image.build));
+    let new_build = match made.restored {
+        // The folder is as the build left it, but the image may be that of a later race.
+        true => image_build.map(|build| Spanned::new(contender.command.span(), build)),
+        false => contender.build.as_ref().map(spanned),
+    };
     let revision_name = side.contender();
     Ok(Contender {
         name: Spanned::new(contender.name.span(), revision_name),
         folder: tree.join(&inside),
         needs,
         artefacts: contender.artefacts.iter().map(|path| moved(path)).collect(),
-        build: contender.build.clone().filter(|_| !made.restored),
+        command: spanned(&contender.command),
+        build: new_build,
         revision: Some(Revision {
             name: side.name,
             commit: side.commit,
@@ -390,7 +409,7 @@ fn in_revision(
             checkout: made.path.clone(),
             folder: moved(&study.folder),
             contender: name.clone(),
-            build: build.map(str::to_owned),
+            build: build.map(in_side),
         }),
         ..contender.clone()
     })

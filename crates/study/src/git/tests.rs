@@ -258,6 +258,35 @@ fn a_build_is_kept_for_the_next_race_and_old_ones_go() {
     assert_eq!(kept("HEAD~1..HEAD"), 1, "one is new");
 }
 
+/// With one name for both, both sides would run the image that was made last.
+#[test]
+fn each_revision_has_an_image_of_its_own() {
+    let fixture = Fixture::new();
+    let study =
+        STUDY.replace("command = \"exec ./serve\"", "containerfile = \"Containerfile\"\nengine = \"podman\"");
+    fixture.write("services/api/study.toml", &study);
+    fixture.write("services/api/Containerfile", "FROM scratch");
+    fixture.commit("two");
+    fixture.write("services/api/app/serve", "three");
+    fixture.commit("three");
+    let race = || {
+        let (study, checkouts) = fixture.race("HEAD~1..HEAD").unwrap();
+        for (one, word) in study.contenders.iter().zip(["base", "head"]) {
+            let revision = one.revision.as_ref().unwrap();
+            let name = format!("'localhost/deadheat-api-api-{word}'");
+            assert!(one.command.get_ref().ends_with(&name), "{}", one.command.get_ref());
+            let build = one.build.as_ref().unwrap().get_ref();
+            let file = revision.checkout.join("tree/services/api/Containerfile");
+            let wanted = format!("podman build --quiet --tag {name} --file '{}' .", file.display());
+            assert!(build.ends_with(&wanted), "{build}");
+            checkouts.keep(&revision.checkout).unwrap();
+        }
+        study.contenders.into_iter().map(|one| one.build.unwrap().into_inner()).collect::<Vec<_>>()
+    };
+    assert!(race().iter().all(|build| build.contains("./make")));
+    assert!(race().iter().all(|build| !build.contains("./make")), "only the image is made again");
+}
+
 #[test]
 fn a_build_that_reads_the_dataset_is_made_again_when_the_dataset_changes() {
     let fixture = Fixture::new();

@@ -100,6 +100,7 @@ fn contender(name: String, command: &str, build: Option<Spanned<String>>, folder
         collector: None,
         plain_http_only: false,
         build,
+        image: None,
         revision: None,
         services: Vec::new(),
         listen: typed(Listen::FreePort),

@@ -23,7 +23,7 @@ use super::scaled::scale;
 use super::sweep::points;
 use super::topology::Topology;
 use crate::choices::{Choices, LoadChoices, MethodChoices, READ_PORT, Selection, UsageError, WhyWord, YesNo};
-use crate::file::{self, Contender, Study, nearest, one_of, shown};
+use crate::file::{self, Contender, Service, Study, nearest, one_of, shown};
 use crate::prepare::{BUILD_LIMIT, Skipped};
 
 /// The name of the scenario in a study without scenarios.
@@ -110,7 +110,7 @@ pub fn resolve(
     let is_shared = purpose == Purpose::Race && pinning.server_cpus.is_empty();
     let cores = setting.topology.spread(if is_shared { &all } else { &pinning.server_cpus });
     let mut scenarios = scenarios(study, choices, &cores, &mut findings)?;
-    without_hindrance(&scenarios, &contenders, setting)?;
+    without_hindrance(&scenarios, &contenders, &study.services, setting)?;
     let controlled = match choices.method.control {
         _ if purpose == Purpose::Check => false,
         Some(typed) => typed == YesNo::Yes,
@@ -155,6 +155,7 @@ pub fn resolve(
 fn without_hindrance(
     scenarios: &[ScenarioPlan],
     contenders: &[&Contender],
+    services: &[Service],
     setting: &Setting,
 ) -> Result<(), UsageError> {
     let Some(linked) = scenarios.iter().find(|scenario| scenario.link.is_some()) else { return Ok(()) };
@@ -165,12 +166,13 @@ fn without_hindrance(
             "leave out one of the two; --scenario chooses scenarios",
         ));
     }
-    let with_docker = contenders.iter().find(|one| is_dockers(one.command.get_ref()));
-    if let Some(contender) = with_docker {
+    let of_contenders = contenders.iter().map(|one| (&one.name, &one.command));
+    let mut all = of_contenders.chain(services.iter().map(|one| (&one.name, &one.command)));
+    if let Some((owner, _)) = all.find(|(_, command)| is_dockers(command.get_ref())) {
         return Err(UsageError::new(
             format!(
                 "scenario {name} has a `link`, and Docker starts the container of {} outside of it",
-                shown(contender.name.get_ref())
+                shown(owner.get_ref())
             ),
             "run it with podman (`engine = \"podman\"`), leave it out with --only, or choose other scenarios with --scenario",
         ));
@@ -283,7 +285,10 @@ fn unused(name: &str, contenders: &[record::Contender]) -> String {
 fn rebuild(contender: &Contender) -> Option<&str> {
     let kept = || contender.revision.as_ref()?.build.as_deref();
     let build = contender.build.as_ref().map(|build| build.get_ref().as_str()).or_else(kept)?;
-    record::placeholders(build).any(|(_, name)| name == SEED).then_some(build)
+    // `${seed}` is the shell's.
+    let is_seed =
+        |(span, name): (std::ops::Range<usize>, &str)| name == SEED && !build[..span.start].ends_with('$');
+    record::placeholders(build).any(is_seed).then_some(build)
 }
 
 fn planned(contender: &Contender, choices: &Choices) -> record::Contender {

@@ -2,8 +2,13 @@
 //!
 //! Owns: what the engine is asked. Must not know: how containers are run.
 
+use std::collections::BTreeMap;
+
+use deadheat_host::affinity::cpu_list;
 use deadheat_host::cgroup::Hierarchy;
-use deadheat_host::process::container::{AskError, Engine, Place, ask, container_of, image_at, place};
+use deadheat_host::process::container::{
+    AskError, Engine, Place, ask, container_of, image_at, place, processors,
+};
 use deadheat_host::process::run::RunId;
 use deadheat_record::{Container, Contender, Limits, Plan};
 
@@ -45,9 +50,15 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
         if let Some((problem, remedy)) = lacking(place, &limits, has_cpuset) {
             return Err(failed(problem.into(), remedy.into()));
         }
-        let words =
-            shlex::split(rest).unwrap_or_else(|| rest.split_whitespace().map(str::to_owned).collect());
+        let words = words_of(rest);
         let at = image_at(&words).map_err(|problem| failed("cannot be raced".into(), problem))?;
+        let held = processors(&words[..at.unwrap_or(words.len())]).and_then(cpu_list).unwrap_or_default();
+        if let Some(cpu) = held.iter().find(|cpu| plan.pinning.load_cpus.contains(cpu)) {
+            return Err(failed(
+                format!("would run on processor {cpu}, which the load generator runs on"),
+                "choose other processors in `cpuset`, or give the generator others with --load-cpus".into(),
+            ));
+        }
         let named = at.map(|at| words[at].as_str());
         let about =
             named.map(|image| ask(engine, &["image", "inspect", "--format", "{{.Id}} {{.Size}}", image]));
@@ -77,6 +88,41 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
         planned.version.get_or_insert_with(|| format!("{image}, {}", short(&id)));
         planned.container =
             Some(Container { image, id, engine: format!("{engine} {}", version.trim()), runtime });
+    }
+    plan.services.iter().try_for_each(|service| {
+        let Some((_, rest)) = container_of(&service.command) else { return Ok(()) };
+        image_at(&words_of(rest)).map(drop).map_err(|remedy| PrepareError::Failed {
+            what: format!("the container of the service {}", service.name),
+            command: service.command.clone(),
+            ended: "cannot be run by deadheat".into(),
+            tail: String::new(),
+            remedy,
+        })
+    })?;
+    different(&plan.contenders)
+}
+
+/// The words of a shell command.
+fn words_of(command: &str) -> Vec<String> {
+    shlex::split(command).unwrap_or_else(|| command.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Checks that two revisions do not run the same image.
+fn different(contenders: &[Contender]) -> Result<(), PrepareError> {
+    let mut images: BTreeMap<&str, &Contender> = BTreeMap::new();
+    for one in contenders.iter().filter(|one| one.revision.is_some() && !one.control) {
+        let Some(container) = &one.container else { continue };
+        if let Some(other) = images.insert(&container.id, one) {
+            return Err(PrepareError::Failed {
+                what: format!("the container of {}", one.name),
+                command: one.command.clone(),
+                ended: format!("runs the same image as that of {}: {}", other.name, short(&container.id)),
+                tail: String::new(),
+                remedy: "with --git, use `containerfile`, so that each revision gets an image of its own; if it is used, both \
+                         revisions make the same image, and there is nothing to compare"
+                    .into(),
+            });
+        }
     }
     Ok(())
 }

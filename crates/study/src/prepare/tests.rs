@@ -103,7 +103,7 @@ fn a_failed_dataset_leaves_the_old_one() {
     assert!(error.ends_with("fix the command of [dataset] in STUDY/study.toml, then try again"), "{error}");
     assert_eq!(fs::read_to_string(output).unwrap(), "good");
     let left = fs::read_dir(fixture.path().join("work")).unwrap().count();
-    assert_eq!(left, 3, "data.db, its key and the logs");
+    assert_eq!(left, 4, "data.db, its key, the logs and .gitignore");
 }
 
 #[test]

@@ -9,6 +9,8 @@ struct Parts<'l> {
     /// The request line, with escapes.
     request: &'l [u8],
     status: Option<u16>,
+    /// The virtual host in front of the client, as Apache's `vhost_combined` writes it.
+    host: Option<String>,
 }
 
 /// Reads `HOST IDENT USER [TIME] "REQUEST" STATUS ...`. What is in front of the time may have any form, because users and virtual hosts may
@@ -21,7 +23,8 @@ pub(super) fn line(line: &[u8]) -> Line {
     match request(&unescaped(parts.request)) {
         Line::Request(entry) => {
             let time = String::from_utf8_lossy(parts.time).into_owned();
-            Line::Request(Entry { status: parts.status, time: Some(time), ..entry })
+            let host = entry.host.clone().or(parts.host);
+            Line::Request(Entry { status: parts.status, time: Some(time), host, ..entry })
         }
         other => other,
     }
@@ -33,10 +36,14 @@ pub(super) fn is_log(line: &[u8]) -> bool {
 }
 
 fn parts(line: &[u8]) -> Result<Parts<'_>, &'static str> {
-    let mut from = 0;
+    let (mut from, mut close) = (0, 0);
     while let Some(open) = find(line, b'[', from) {
         from = open + 1;
-        let Some(close) = find(line, b']', open) else { break };
+        // The same bracket closes for all that open before it: it is looked for once.
+        if close < open {
+            let Some(next) = find(line, b']', open) else { break };
+            close = next;
+        }
         let Some(quoted) = line[close + 1..].strip_prefix(b" \"").filter(|_| open > 0) else { continue };
         let end = closing_quote(quoted).ok_or("the request has no closing quote")?;
         let status = quoted[end + 1..].trim_ascii_start();
@@ -52,9 +59,19 @@ fn parts(line: &[u8]) -> Result<Parts<'_>, &'static str> {
                 )
             }
         };
-        return Ok(Parts { time: &line[open + 1..close], request: &quoted[..end], status });
+        let host = virtual_host(&line[..open]);
+        return Ok(Parts { time: &line[open + 1..close], request: &quoted[..end], status, host });
     }
     Err("there is no [time] followed by a \"request\"")
+}
+
+/// The host of `HOST:PORT CLIENT IDENT USER `, which is in front of the time. Other formats have three words there, or a client first.
+fn virtual_host(front: &[u8]) -> Option<String> {
+    let front = std::str::from_utf8(front).ok()?;
+    let (host, port) = front.split_ascii_whitespace().next()?.split_once(':')?;
+    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = host.bytes().any(|byte| byte.is_ascii_alphabetic());
+    (is_port && is_name && front.split_ascii_whitespace().count() > 3).then(|| host.to_owned())
 }
 
 fn find(line: &[u8], byte: u8, from: usize) -> Option<usize> {

@@ -143,9 +143,10 @@ impl<'r> Gathering<'r> {
         if !allowed(&entry.method) {
             return Some(Reason::Method(entry.method.clone()));
         }
-        let host = self.host.as_deref().zip(entry.host.as_deref());
-        if host.is_some_and(|(wanted, found)| !there(wanted, found)) {
-            return Some(Reason::OtherHost);
+        match (self.host.as_deref(), entry.host.as_deref()) {
+            (Some(_), None) => return Some(Reason::NoHost),
+            (Some(wanted), Some(found)) if !there(wanted, found) => return Some(Reason::OtherHost),
+            _ => {}
         }
         entry.status.filter(|status| !self.statuses.contains(*status)).map(|_| Reason::Status)
     }

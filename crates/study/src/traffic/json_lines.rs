@@ -92,7 +92,10 @@ impl Fields {
                     text("query").filter(|query| !matches!(query.as_str(), "" | "-") && !path.contains('?'));
                 let target =
                     query.map_or(path.clone(), |query| format!("{path}?{}", query.trim_start_matches('?')));
-                of_parts(method.as_deref().unwrap_or("GET").as_bytes(), target.as_bytes())
+                of_parts(
+                    method.map_or("GET".into(), |method| method.to_ascii_uppercase()).as_bytes(),
+                    target.as_bytes(),
+                )
             }
             _ => return Line::Broken("it has neither a request nor a path".into()),
         };
@@ -105,7 +108,7 @@ impl Fields {
         };
         Line::Request(Entry {
             status,
-            time: text("time"),
+            time: self.find(&value, "time").and_then(time),
             host: entry.host.clone().or_else(|| text("host")),
             body: text("body").filter(|body| body != "-").map(String::into_bytes).unwrap_or_default(),
             ..entry
@@ -121,6 +124,14 @@ impl Fields {
 /// The value of this name, or at this way of names with dots between them.
 fn at<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     value.get(name).or_else(|| name.split('.').try_fold(value, |value, part| value.get(part)))
+}
+
+/// A time as text. A number has lost the zeros at its end: a fraction is exact to a millisecond at least.
+fn time(value: &Value) -> Option<String> {
+    let text = text(value)?;
+    let decimals =
+        text.split_once('.').filter(|_| value.is_number()).map_or(0, |(_, fraction)| fraction.len());
+    Some(if decimals == 0 { text } else { text + &"0".repeat(3_usize.saturating_sub(decimals)) })
 }
 
 fn is_plain(value: &Value) -> bool {

@@ -29,24 +29,10 @@ pub const SAFE_METHODS: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
 /// The meanings that a field of a log can have.
 pub const FIELDS: [&str; 8] = ["request", "method", "path", "query", "status", "time", "host", "body"];
 /// Words in the names of headers that identify a user or prove an identity.
-const CREDENTIALS: [&str; 16] = [
-    "apikey",
-    "auth",
-    "authentication",
-    "authorization",
-    "cookie",
-    "cookie2",
-    "credential",
-    "csrf",
-    "csrftoken",
-    "key",
-    "password",
-    "secret",
-    "session",
-    "sessionid",
-    "token",
-    "xsrf",
-];
+const CREDENTIALS: [&str; 4] = ["auth", "authentication", "authorization", "key"];
+/// What the words of such names contain.
+const PARTS_OF_CREDENTIALS: [&str; 11] =
+    ["apikey", "cookie", "credential", "csrf", "jwt", "nonce", "passw", "secret", "session", "token", "xsrf"];
 /// Headers whose keys are none.
 const NO_CREDENTIALS: [&str; 3] = ["idempotency-key", "sec-websocket-key", "surrogate-key"];
 /// How many broken lines are kept to be shown.
@@ -63,8 +49,12 @@ const MOST_DISTINCT: usize = 1 << 20;
 /// Whether the header of this name may hold credentials.
 pub fn is_credential(header: &str) -> bool {
     let header = header.to_ascii_lowercase();
-    let mut words = header.split(['-', '_']);
-    !NO_CREDENTIALS.contains(&header.as_str()) && words.any(|word| CREDENTIALS.contains(&word))
+    let names_one = |word: &str| {
+        CREDENTIALS.contains(&word)
+            || word.ends_with("auth")
+            || PARTS_OF_CREDENTIALS.iter().any(|part| word.contains(part))
+    };
+    !NO_CREDENTIALS.contains(&header.as_str()) && header.split(['-', '_']).any(names_one)
 }
 
 /// The requests of a file, and what was left out.
@@ -147,8 +137,8 @@ pub enum TrafficError {
     /// The statuses are wrong.
     #[error("the statuses of the log: {0}")]
     Statuses(#[from] StatusSetError),
-    /// The file has changed since the race began.
-    #[error("the file has changed since the race began")]
+    /// The file has changed since the race was planned.
+    #[error("the file has changed since the race was planned")]
     Changed,
 }
 
@@ -176,7 +166,9 @@ impl TrafficError {
                 "fields belong to the format `json`, a pattern to the format `pattern`".into()
             }
             Self::Statuses(_) => "for example: 200-399,404".into(),
-            Self::Changed => "restore the file, or race again without --resume".into(),
+            Self::Changed => {
+                "if its server still writes to it, race with a copy of it; with --resume, restore the file first".into()
+            }
         }
     }
 }
@@ -199,9 +191,13 @@ impl RecordedTraffic {
         let contents = &self.contents;
         let missing = contents.lines - contents.requests;
         let words = || format!("{missing} of {} lines are not sent{}", contents.lines, reasons(contents));
-        // One line, because reports show it as one.
-        let broken = |one: &BrokenLine| format!("; line {}: {}: `{}`", one.line, one.problem, one.text);
-        (missing > 0).then(|| words() + &self.broken.iter().map(broken).collect::<String>())
+        // One line, because reports show it as one, and without the text: a record may be published, a log may not.
+        let broken: Vec<String> = self.broken.iter().map(|one| one.line.to_string()).collect();
+        let begin = match broken.len() {
+            0 => String::new(),
+            _ => format!("; the first broken lines: {}", broken.join(", ")),
+        };
+        (missing > 0).then(|| words() + &begin)
     }
 }
 
@@ -265,14 +261,18 @@ pub fn recordings(plan: &Plan) -> Result<BTreeMap<String, Arc<Recording>>, FileE
     Ok(all)
 }
 
-/// The format of a file that begins with these bytes, if it is a log or a HAR file. JSON lines are recognised only by `"log": {`, which HAR
-/// files begin with: other objects may mean anything.
+/// The format of a file that begins with these bytes, if it is a log or a HAR file. A HAR file begins with `"log": {`, and is no JSON with
+/// further objects behind it; other objects may mean anything.
 pub fn recognise(start: &[u8]) -> Option<LogFormat> {
     let start = start.strip_prefix("\u{feff}".as_bytes()).unwrap_or(start).trim_ascii_start();
     if let Some(inner) = start.strip_prefix(b"{") {
         let value = inner.trim_ascii_start().strip_prefix(b"\"log\"").map(<[u8]>::trim_ascii_start);
         let object = value.and_then(|value| value.strip_prefix(b":")).map(<[u8]>::trim_ascii_start);
-        return object.is_some_and(|object| object.starts_with(b"{")).then_some(LogFormat::Har);
+        let mut objects = serde_json::Deserializer::from_slice(start).into_iter::<serde::de::IgnoredAny>();
+        let is_first_of_many = objects.next().is_some_and(|first| first.is_ok())
+            && start[objects.byte_offset()..].trim_ascii_start().starts_with(b"{");
+        let is_har = object.is_some_and(|object| object.starts_with(b"{")) && !is_first_of_many;
+        return is_har.then_some(LogFormat::Har);
     }
     let mut lines = start.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     lines.next().is_some_and(combined::is_log).then_some(LogFormat::Combined)
@@ -327,6 +327,7 @@ enum Reason {
     Method(String),
     Status,
     OtherHost,
+    NoHost,
     WebSocket,
     Failed,
     OtherScheme,
@@ -341,6 +342,7 @@ impl Reason {
             Self::Method(method) => format!("method {method} is not in allow_methods"),
             Self::Status => format!("answered with another status than {statuses}"),
             Self::OtherHost => "sent to another host".into(),
+            Self::NoHost => "the line does not say to which host it was sent".into(),
             Self::WebSocket => "a websocket".into(),
             Self::Failed => "failed when it was recorded".into(),
             Self::OtherScheme => "not http or https".into(),

@@ -28,17 +28,19 @@ impl Pattern {
             return Line::Broken("the pattern does not match it".into());
         };
         let group = |name| groups.name(name).map(|found| found.as_bytes());
-        let text = |name| group(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        // Servers write `-` where there is nothing.
+        let some = |name| group(name).filter(|found| *found != b"-");
+        let text = |name| some(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         let found = match (group("request"), group("path")) {
             (Some(whole), _) => request(&unescaped(whole)),
             (None, Some(path)) => {
-                let query = group("query").filter(|query| !query.is_empty() && *query != b"-");
+                let query = some("query").filter(|query| !query.is_empty());
                 let mut target = unescaped(path).into_owned();
                 if let Some(query) = query.filter(|_| !path.contains(&b'?')) {
                     target.push(b'?');
                     target.extend_from_slice(&unescaped(query));
                 }
-                of_parts(group("method").unwrap_or(b"GET"), &target)
+                of_parts(&group("method").unwrap_or(b"GET").to_ascii_uppercase(), &target)
             }
             (None, None) => return Line::Broken("the pattern found no path in it".into()),
         };
@@ -48,7 +50,7 @@ impl Pattern {
             Some(Ok(status)) => Some(status),
             None => None,
         };
-        let body = group("body").map(|body| unescaped(body).into_owned()).unwrap_or_default();
+        let body = some("body").map(|body| unescaped(body).into_owned()).unwrap_or_default();
         let host = entry.host.clone().or_else(|| text("host"));
         Line::Request(Entry { status, time: text("time"), host, body, ..entry })
     }

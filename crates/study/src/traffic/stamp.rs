@@ -114,14 +114,22 @@ fn of(timestamp: Timestamp, unit_ns: i64) -> Option<Stamp> {
     Some(Stamp { ns: i64::try_from(timestamp.as_nanosecond()).ok()?, unit_ns })
 }
 
+/// Whether a format of `strptime` reads parts of a second: `%f`, `%.f`, `%3f`, `%.6f`, `%N`, `%9N`.
+fn has_fraction(format: &str) -> bool {
+    let directives = format.replace("%%", "");
+    directives.split('%').skip(1).any(|directive| {
+        let width = directive.strip_prefix('.').unwrap_or(directive);
+        width.trim_start_matches(|one: char| one.is_ascii_digit()).starts_with(['f', 'N'])
+    })
+}
+
 fn in_format(text: &str, format: &str) -> Option<Stamp> {
     let time = strtime::parse(format, text).ok()?;
     let timestamp = match time.to_timestamp() {
         Ok(timestamp) => timestamp,
         Err(_) => Offset::UTC.to_timestamp(time.to_datetime().ok()?).ok()?,
     };
-    let exact = format.contains("%f") || format.contains("%.f") || format.contains("%N");
-    let fraction = text.rsplit(['.', ',']).next().filter(|_| exact).unwrap_or("");
+    let fraction = text.rsplit(['.', ',']).next().filter(|_| has_fraction(format)).unwrap_or("");
     let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
     of(timestamp, unit_ns(digits))
 }

@@ -158,6 +158,79 @@ fn times_are_read_in_the_usual_forms() {
     let wanted = Stamp { ns: second * 1_000_000_000, unit_ns: 1_000_000_000 };
     assert_eq!(Stamp::parse("25.11.2026 17:58:55", format), Some(wanted));
     assert_eq!(Stamp::parse("25/Nov/2026:17:58:55 +0000", format), None);
+    for fraction in ["%.f", "%.3f", ".%f", ".%3f", ".%N"] {
+        let format = format!("%Y-%m-%d %H:%M:%S{fraction}");
+        let wanted = Stamp { ns: second * 1_000_000_000 + 250_000_000, unit_ns: 1_000_000 };
+        assert_eq!(Stamp::parse("2026-11-25 17:58:55.250", Some(&format)), Some(wanted), "{format}");
+    }
+}
+
+/// A number of JSON loses the zeros at its end.
+#[test]
+fn times_that_are_numbers_stay_exact() {
+    let lines: String =
+        (0..100).map(|at| format!("{{\"path\":\"/{at}\",\"ts\":1795629535.{:03}}}\n", at * 10)).collect();
+    let traffic = read_with(&lines, json()).unwrap();
+    let wanted: Vec<String> = (0..100).map(|at| format!("GET /{at}")).collect();
+    assert_eq!(sent(&traffic), wanted, "in their order");
+    assert!(traffic.contents.span_ns.is_some_and(|ns| ns.abs_diff(990_000_000) < 2_000_000));
+}
+
+#[test]
+fn a_host_that_no_line_names_is_no_match() {
+    let only = |host: &str| LogReading { host: Some(host.into()), ..LogReading::default() };
+    let error = read_with(&combined_line("GET /a HTTP/1.1", 200, 1), only("a.test")).unwrap_err().to_string();
+    assert!(error.contains("does not say to which host"), "{error}");
+    let front = ["a.test:80 h - - ", "b.test:80 h - - ", "a.test:443 ::1 - some one "];
+    let lines = front.map(|front| {
+        format!("{front}[25/Nov/2026:17:58:55 +0000] \"GET /{} HTTP/1.1\" 200 5\n", &front[..1])
+    });
+    let traffic = read_with(&lines.concat(), only("a.test")).unwrap();
+    assert_eq!(
+        (sent(&traffic), left_out(&traffic)),
+        (vec!["GET /a".into(); 2], vec![("sent to another host", 1)])
+    );
+}
+
+#[test]
+fn what_a_log_says_stays_out_of_the_record() {
+    let good: String = (0..40).map(|_| combined_line("GET / HTTP/1.1", 200, 1)).collect();
+    let words = plain(&format!("{good}10.1.2.3 alice secret\n")).left_out().unwrap();
+    assert_eq!(words, "1 of 41 lines are not sent (1: broken); the first broken lines: 41");
+}
+
+#[test]
+fn json_lines_with_an_object_called_log_are_no_har_file() {
+    let line = "{\"log\":{\"level\":\"info\"},\"path\":\"/a\"}\n";
+    assert_eq!(recognise(line.repeat(2).as_bytes()), None);
+    assert_eq!(recognise(b"{ \"log\": { \"entries\": ["), Some(LogFormat::Har), "the file goes on");
+    assert_eq!(recognise(line.as_bytes()), Some(LogFormat::Har));
+}
+
+#[test]
+fn a_long_line_of_brackets_is_read_at_once() {
+    let line = "[".repeat(1 << 19) + &"x".repeat(1 << 18) + "]";
+    let begin = std::time::Instant::now();
+    assert!(read_with(&line, LogReading::default()).is_err());
+    assert!(begin.elapsed() < std::time::Duration::from_secs(20), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn names_of_headers_tell_credentials() {
+    for name in [
+        "Authorization",
+        "X-AuthToken",
+        "x-access-token",
+        "X-JWT-Assertion",
+        "X-WP-Nonce",
+        "x-sessionid",
+        "X-ApiKey",
+    ] {
+        assert!(is_credential(name), "{name}");
+    }
+    for name in ["X-Author", "Accept", "X-Request-Id", "Idempotency-Key", "x-keyboard"] {
+        assert!(!is_credential(name), "{name}");
+    }
 }
 
 #[test]
@@ -207,6 +280,7 @@ fn json_lines_are_read_by_usual_names_and_by_given_ones() {
             "GET /cloud",
         ),
         (r#"{"path":"/only"}"#, "GET /only"),
+        (r#"{"method":"get","url":"/small"}"#, "GET /small"),
         (r#"{"RequestMethod":"GET","RequestPath":"/traefik","DownstreamStatus":200}"#, "GET /traefik"),
     ] {
         assert_eq!(sent(&read_with(line, json()).unwrap()), [wanted], "{line}");
@@ -252,6 +326,14 @@ fn a_pattern_of_ones_own_reads_any_line() {
         (sent(&traffic), left_out(&traffic)),
         (vec!["GET /c".to_owned()], vec![("sent to another host", 1)])
     );
+    let with_body = r#"^(?<method>\w+) (?<path>\S+) (?<status>\S+) "(?<body>[^"]*)"$"#;
+    let traffic = read_with(
+        "get /a - \"-\"\nGET /b 200 \"x\"\n",
+        LogReading { time_format: None, ..pattern(with_body) },
+    );
+    let traffic = traffic.unwrap();
+    assert_eq!(sent(&traffic), ["GET /a", "GET /b"]);
+    assert_eq!(traffic.recording.requests.iter().map(|one| one.body.len()).collect::<Vec<_>>(), [0, 1]);
     for (wrong, part) in
         [("(", "regex parse error"), ("(?<url>x)", "no field `url`"), ("(?<time>x)", "neither")]
     {

@@ -23,6 +23,8 @@ pub enum TlsTrust {
     Pem(Vec<u8>),
     /// Any certificate, whatever its name, age or issuer.
     Insecure,
+    /// As `System`, with the certificates of the system that the settings come from, in DER.
+    Der(Vec<Vec<u8>>),
 }
 
 /// Why TLS settings cannot be made.
@@ -105,7 +107,13 @@ struct TlsOrigin {
 
 impl From<TlsSettings> for TlsOrigin {
     fn from(settings: TlsSettings) -> TlsOrigin {
-        settings.origin
+        let mut origin = settings.origin;
+        if origin.trust == TlsTrust::System {
+            // The other machine may have none, such as a container made from nothing.
+            let found = rustls_native_certs::load_native_certs().certs;
+            origin.trust = TlsTrust::Der(found.iter().map(|one| one.to_vec()).collect());
+        }
+        origin
     }
 }
 
@@ -138,7 +146,17 @@ impl TlsSettings {
             .map_err(|error| TlsError::Library(error.to_string()))?;
         let mut trust = trust;
         let builder = match &trust {
-            TlsTrust::System => builder.with_root_certificates(system_roots()?),
+            TlsTrust::System => {
+                let found = rustls_native_certs::load_native_certs();
+                let reason = found.errors.first().map_or(String::new(), |error| format!(" ({error})"));
+                builder
+                    .with_root_certificates(parsable(found.certs).ok_or(TlsError::NoSystemRoots { reason })?)
+            }
+            TlsTrust::Der(roots) => {
+                let roots = parsable(roots.iter().map(|one| CertificateDer::from(one.as_slice())));
+                builder
+                    .with_root_certificates(roots.ok_or(TlsError::NoSystemRoots { reason: String::new() })?)
+            }
             TlsTrust::File(path) => {
                 let pem = read(path)?;
                 let roots = roots_in(&pem, path)?;
@@ -171,16 +189,11 @@ impl TlsSettings {
     }
 }
 
-fn system_roots() -> Result<RootCertStore, TlsError> {
-    let found = rustls_native_certs::load_native_certs();
+/// Those of the certificates that can be read; none if none can. Some systems have very old ones that no longer parse.
+fn parsable<'c>(certificates: impl IntoIterator<Item = CertificateDer<'c>>) -> Option<RootCertStore> {
     let mut roots = RootCertStore::empty();
-    // Some systems have very old certificates that no longer parse. They can be ignored.
-    let (sound, _) = roots.add_parsable_certificates(found.certs);
-    if sound == 0 {
-        let reason = found.errors.first().map_or(String::new(), |error| format!(" ({error})"));
-        return Err(TlsError::NoSystemRoots { reason });
-    }
-    Ok(roots)
+    let (sound, _) = roots.add_parsable_certificates(certificates);
+    (sound > 0).then_some(roots)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
