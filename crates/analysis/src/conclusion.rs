@@ -4,7 +4,7 @@
 
 use deadheat_record::{Severity, VerdictWord};
 
-use crate::condition::ConditionResult;
+use crate::condition::{ConditionPlace, ConditionResult};
 use crate::report::{Comparison, Ended, Report, ScenarioResult};
 
 /// The conclusion, in the words of GitHub's check runs.
@@ -45,7 +45,7 @@ impl Conclusion {
             return Self { word: ConclusionWord::Failure, reason };
         }
         if let Some(held) = report.conditions.iter().find(|one| one.holds) {
-            return Self { word: ConclusionWord::Failure, reason: holds(held) };
+            return Self { word: ConclusionWord::Failure, reason: holds(held, report.scenarios.len()) };
         }
         match open(report) {
             Some(reason) => Self { word: ConclusionWord::Neutral, reason },
@@ -70,9 +70,12 @@ fn not_raced(report: &Report) -> Option<String> {
     Some(format!("{out} was not raced to the end: {why}"))
 }
 
-fn holds(one: &ConditionResult) -> String {
-    let places: Vec<String> =
-        one.of.iter().map(|at| format!("{} in {}", at.contender, at.metric.word())).collect();
+fn holds(one: &ConditionResult, scenarios: usize) -> String {
+    let place = |at: &ConditionPlace| match scenarios {
+        1 => format!("{} in {}", at.contender, at.metric.word()),
+        _ => format!("{} in {} ({})", at.contender, at.scenario, at.metric.word()),
+    };
+    let places: Vec<String> = one.of.iter().map(place).collect();
     format!("`{}` holds for {}", one.condition, places.join(", "))
 }
 
@@ -129,6 +132,9 @@ fn not_compared(report: &Report, scenario: &ScenarioResult) -> Option<String> {
 /// The message of the first finding that invalidates something.
 fn because(report: &Report) -> String {
     let all = report.scenarios.iter().flat_map(|one| &one.findings).chain(&report.findings);
-    let first = all.filter(|one| one.severity == Severity::Invalid).map(|one| one.message.as_str()).next();
-    first.map_or_else(String::new, |message| format!(": {message}"))
+    let first = all.into_iter().find(|one| one.severity == Severity::Invalid);
+    first.map_or_else(String::new, |one| match &one.contender {
+        Some(contender) => format!(": {contender}: {}", one.message),
+        None => format!(": {}", one.message),
+    })
 }

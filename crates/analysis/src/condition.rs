@@ -13,7 +13,7 @@ pub struct ConditionResult {
     pub holds: bool,
     /// The comparisons in which it holds.
     pub of: Vec<ConditionPlace>,
-    /// The comparisons for which the result is unknown, because the condition's metric could not be compared there.
+    /// The comparisons for which the result is unknown, because the condition's metric was not compared there, or not validly.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<ConditionPlace>,
 }

@@ -4,7 +4,7 @@
 
 use deadheat_record::{Experiment, Link, LinkReading, ScenarioPlan, Tunnel};
 
-use crate::number::{mbit, quantile, three_digits, time_ns, whole};
+use crate::number::{self, mbit, quantile, time_ns, whole};
 
 /// The arrivals of an open load whose requests are evenly spaced.
 const CONSTANT: &str = ", constant";
@@ -54,7 +54,14 @@ fn milliseconds(ns: u64) -> String {
 
 /// A number as it was written, without digits that only come from dividing it.
 fn exact(value: f64) -> String {
-    ((value * 1e6).round() / 1e6).to_string()
+    number::exact((value * 1e6).round() / 1e6)
+}
+
+/// A time as it was typed: `10 ms`, `12.5 µs`.
+fn typed_ns(ns: u64) -> String {
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
+    let (size, unit) = units.into_iter().find(|(size, _)| ns as f64 >= *size).unwrap_or((1.0, "ns"));
+    format!("{} {unit}", exact(ns as f64 / size))
 }
 
 /// The experiment with its number of connections: `closed load, 64 connections`.
@@ -63,6 +70,9 @@ pub fn sentence(experiment: &Experiment) -> String {
     let connections = match experiment {
         Experiment::Closed { connections: 1 } => ", 1 connection".into(),
         Experiment::Closed { .. } => format!(", {connections} connections"),
+        Experiment::Open { connections: 1, .. } | Experiment::Peak { connections: 1, .. } => {
+            ", at most 1 connection".into()
+        }
         Experiment::Open { .. } | Experiment::Peak { .. } => format!(", at most {connections} connections"),
         Experiment::Starts { .. } | Experiment::Measure { .. } => String::new(),
     };
@@ -75,10 +85,10 @@ pub fn without_connections(experiment: &Experiment) -> String {
         Experiment::Closed { .. } => "closed load".into(),
         Experiment::Open { rate_per_s, poisson, .. } => {
             let arrivals = if *poisson { ", Poisson" } else { CONSTANT };
-            format!("open load, {} requests/s{arrivals}", three_digits(*rate_per_s))
+            format!("open load, {} requests/s{arrivals}", exact(*rate_per_s))
         }
         Experiment::Peak { objective, .. } => {
-            let (what, limit) = (quantile(objective.quantile), time_ns(objective.limit_ns as f64));
+            let (what, limit) = (quantile(objective.quantile), typed_ns(objective.limit_ns));
             format!("peak rate with {what} under {limit}")
         }
         Experiment::Starts { starts } => format!("each contender started {starts} times, in turn"),

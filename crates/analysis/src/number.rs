@@ -40,6 +40,11 @@ pub fn whole(value: u64) -> String {
     grouped(&value.to_string())
 }
 
+/// A number of things: `1 error`, `1,024 connections`.
+pub fn count(count: u64, word: &str) -> String {
+    format!("{} {word}{}", whole(count), if count == 1 { "" } else { "s" })
+}
+
 fn grouped(number: &str) -> String {
     let (sign, rest) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
     let (whole, fraction) =
@@ -103,11 +108,16 @@ pub fn furthest(low: Option<f64>, high: Option<f64>) -> Option<f64> {
     Some(high.max(1.0 / low) - 1.0)
 }
 
-/// A share as a percentage: `71.2 %`, `0.12 %`.
+/// Percentages above this show only that very large differences are possible, as ratios do above [`MOST_RATIO`].
+const MOST_PERCENT: f64 = 9_999.0;
+
+/// A share as a percentage: `71.2 %`, `0.12 %`, `over 9,999 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    let text = if percent.abs() >= 99.95 || (percent - percent.round()).abs() < 1e-9 {
-        format!("{percent:.0}")
+    let text = if percent > MOST_PERCENT {
+        format!("over {}", whole(MOST_PERCENT as u64))
+    } else if percent.abs() >= 99.95 || (percent - percent.round()).abs() < 1e-9 {
+        grouped(&format!("{percent:.0}"))
     } else if percent.abs() >= 0.995 {
         format!("{percent:.1}")
     } else {
@@ -128,17 +138,23 @@ pub fn quantile(at: f64) -> String {
 
 /// With more decimals, the difference between a ratio and 1 does not matter to a reader.
 const MOST_DECIMALS: usize = 6;
+/// The most decimals of a small ratio.
+const SMALLEST_DECIMALS: usize = 9;
 
 /// The number of decimals that distinguishes a ratio from the ends of its interval: two, or three for a narrow interval. It is larger if an
-/// end close to 1 would otherwise be shown as 1, because the verdict depends on which side of 1 the end is.
+/// end close to 1 would otherwise be shown as 1, because the verdict depends on which side of 1 the end is, and for small ratios, so that
+/// they keep two digits.
 pub fn ratio_decimals(low: Option<f64>, high: Option<f64>) -> usize {
     let fewest = match (low, high) {
+        (Some(low), Some(high)) if low > 0.0 && high <= low * FAR && low < 0.1 => {
+            (1.0 - low.log10().floor()) as usize
+        }
         (Some(low), Some(high)) if high - low < 0.02 => 3,
         _ => 2,
     };
     let hides = |end: f64, decimals: usize| end != 1.0 && format!("{end:.decimals$}").parse() == Ok(1.0);
     let shows = |decimals: &usize| ![low, high].into_iter().flatten().any(|end| hides(end, *decimals));
-    (fewest..MOST_DECIMALS).find(shows).unwrap_or(MOST_DECIMALS)
+    (fewest..MOST_DECIMALS).find(shows).unwrap_or(MOST_DECIMALS.max(fewest.min(SMALLEST_DECIMALS)))
 }
 
 /// A ratio: `1.52`, `0.985`, `12.3`, `1,520`.
@@ -146,15 +162,17 @@ pub fn ratio(value: f64, decimals: usize) -> String {
     if value >= 9.995 { three_digits(value) } else { format!("{value:.decimals$}") }
 }
 
-/// Ends above this show only that very large ratios are possible: with two epochs, a race can have powers of ten with dozens of digits.
+/// Ends of wide intervals above this show only that very large ratios are possible: with two epochs, a race can have powers of ten with dozens of digits.
 const MOST_RATIO: f64 = 9_999.0;
 
 /// A ratio's interval: `1.49 to 1.55`, `0.00 to over 9,999`; an unknown end is `?`.
 pub fn interval(low: Option<f64>, high: Option<f64>) -> String {
     let decimals = ratio_decimals(low, high);
+    // Both ends are shown if they are close to each other: such a ratio is that large.
+    let is_wide = low.zip(high).is_none_or(|(low, high)| high > low * FAR);
     let end = |value: Option<f64>| match value {
         None => "?".into(),
-        Some(value) if value > MOST_RATIO => "over 9,999".into(),
+        Some(value) if value > MOST_RATIO && is_wide => "over 9,999".into(),
         Some(value) => ratio(value, decimals),
     };
     format!("{} to {}", end(low), end(high))
@@ -231,6 +249,10 @@ mod tests {
     #[test]
     fn ends_that_could_be_anywhere_are_not_spelled_out() {
         assert_eq!(interval(Some(1e-40), Some(6.37e46)), "0.00 to over 9,999");
+        assert_eq!(quotient(308_000.0, Some(300_000.0), Some(316_000.0)), "308,000 (300,000 to 316,000)");
+        assert_eq!(quotient(0.000_32, Some(0.000_31), Some(0.000_34)), "0.00032 (0.00031 to 0.00034)");
+        assert_eq!(quotient(0.05, Some(0.041), Some(0.062)), "0.050 (0.041 to 0.062)");
+        assert_eq!([percent(15.0), percent(3_496.83), percent(9.0)], ["1,500 %", "over 9,999 %", "900 %"]);
         assert_eq!(interval(Some(0.4), None), "0.40 to ?");
         let nearby = |low, high| ends_nearby(Some(low), Some(2.0), Some(high)).collect::<Vec<_>>();
         assert_eq!((nearby(0.2, 30.0), nearby(1e-30, 1e30)), (vec![0.2, 30.0, 2.0], vec![2.0]));

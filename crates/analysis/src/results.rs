@@ -29,12 +29,15 @@ pub(crate) fn of(record: &Record, scenario: &str) -> Result<Vec<ContenderResult>
 }
 
 /// Indices into `results`, best first in `metric`. The order follows the ratios to the common baseline in `comparisons`, because verdicts
-/// come from them; a contender that is faster than another by a verdict always precedes it. Without comparisons the order follows the
+/// come from them; a contender that is faster than another by a verdict always precedes it. Without ratios the order follows the
 /// contenders' values; those without a value come last.
 pub(crate) fn order(results: &[ContenderResult], metric: Metric, comparisons: &[&Comparison]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..results.len()).collect();
     order.sort_by(|a, b| figure(&results[*a], metric).total_cmp(&figure(&results[*b], metric)));
     let Some(baseline) = comparisons.first().map(|one| one.baseline.as_str()) else { return order };
+    if comparisons.iter().all(|one| one.ratio.is_none()) {
+        return order;
+    }
     let to_baseline = |index: &usize| {
         let name = results[*index].contender.as_str();
         let compared = comparisons.iter().find(|one| one.baseline == baseline && one.contender == name);

@@ -314,6 +314,17 @@ fn a_condition_on_an_invalid_comparison_is_unknown() {
     assert_eq!((place.contender.as_str(), place.metric), ("bun", Metric::Throughput));
 }
 
+/// Without an epoch that counts, nobody knows.
+#[test]
+fn a_condition_on_a_race_without_results_is_unknown() {
+    let condition = Condition { claim: ConditionKind::Slower(0.03), maybe: false };
+    let slower = FailIf { text: "slower by 3%".into(), metric: None, condition };
+    let mut record = two().record();
+    record.epochs.clear();
+    let results = race_conditions(&Report::of(&record).unwrap(), &[slower]);
+    assert!(results[0].is_unknown(), "{results:?}");
+}
+
 fn revision(name: &str, commit: &str) -> Revision {
     Revision {
         name: name.into(),

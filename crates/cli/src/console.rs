@@ -39,7 +39,7 @@ impl Console {
             .is_none_or(|value| !matches!(value.as_str(), "C" | "POSIX"));
         let style = |terminal: bool, width: Option<usize>| Style {
             color: terminal && !dumb && !set("NO_COLOR"),
-            width: width.filter(|columns| *columns >= 20).unwrap_or(WIDTH),
+            width: width.map_or(WIDTH, |columns| columns.max(20)),
             unicode,
         };
         let (out, err) = (io::stdout(), io::stderr());

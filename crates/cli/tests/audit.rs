@@ -196,8 +196,10 @@ fn a_race_that_fails_or_ends_early_leaves_the_rest_of_its_audit() {
     let audited = |other: &str, claims: &str, more: &[&str]| {
         let study = [good.as_str(), contender("b", other, "").as_str(), PROBE, claims, generator].concat();
         kit.file("study.toml", study);
-        let all = ["audit", ".", "--json", "audit.json", "--ready-timeout", "60s"];
-        let outcome = kit.deadheat(all.iter().chain(more)).args(SHORT_RACE).run();
+        let all = ["audit", ".", "--json", "audit.json"];
+        let of_race = [&SHORT_RACE[..], &["--ready-timeout", "60s"]].concat();
+        let short = if more.contains(&"--no-race") { Vec::new() } else { of_race };
+        let outcome = kit.deadheat(all.iter().chain(more)).args(short).run();
         let written = std::fs::read_to_string(kit.path().join("audit.json")).unwrap();
         (outcome, serde_json::from_str::<Value>(&written).unwrap())
     };

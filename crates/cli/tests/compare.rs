@@ -29,6 +29,34 @@ fn of_api(document: &Value) -> &Value {
     changes.iter().find(|one| one["contender"] == "api" && one["metric"] == "cpu").unwrap()
 }
 
+/// A record is the only copy of what was measured.
+#[test]
+fn no_output_replaces_a_record_or_another_output() {
+    let kit = kit();
+    let kept = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/ssr/kept/warmed.jsonl.gz");
+    let bytes = std::fs::read(kept).unwrap();
+    let record = kit.path().join("kept.jsonl");
+    std::fs::write(&record, &bytes).unwrap();
+    let report = |words: &[&str]| kit.deadheat(["report", "kept.jsonl"]).args(words).run();
+    for (words, wrong) in [
+        (&["--markdown", "./kept.jsonl"][..], "--markdown ./kept.jsonl would replace the record"),
+        (&["--json", "a", "--html", "a"], "--json a would replace --html"),
+    ] {
+        let outcome = report(words);
+        assert_eq!(outcome.status(), Some(2), "{outcome:?}");
+        assert!(outcome.stderr.contains(wrong), "{outcome:?}");
+    }
+    let both = kit.deadheat(["compare", "kept.jsonl", "kept.jsonl", "--json", "kept.jsonl"]).run();
+    assert!(both.stderr.contains("would replace the record"), "{both:?}");
+    assert_eq!(std::fs::read(&record).unwrap(), bytes);
+    assert!(!kit.path().join("a").exists());
+    assert_eq!(
+        report(&["--json", "/dev/null", "--html", "/dev/null"]).status(),
+        Some(0),
+        "devices keep nothing"
+    );
+}
+
 /// A service that needs 1.9 ms more for each request is slower by far more than 3 % on any machine.
 #[test]
 fn a_pull_request_that_made_the_service_slower_fails() {
@@ -190,10 +218,10 @@ fn what_could_not_be_compared_does_not_pass() {
         kit.deadheat(["race", "--resume", file]).args(conditions).run()
     };
     race("both.json", &["p99 slower by 10%"]).assert_status(3).assert_stdout_has(
-        "fail if 'p99 slower by 10%': unknown, because it was not compared: bun in closed-64 (p99)",
+        "fail if 'p99 slower by 10%': unknown, because there is no valid comparison: bun in closed-64 (p99)",
     );
     race("both.json", &["slower by 10%"]).assert_status(3).assert_stdout_has(
-        "fail if 'slower by 10%': unknown, because it was not compared: bun in closed-64 (p99)",
+        "fail if 'slower by 10%': unknown, because there is no valid comparison: bun in closed-64 (p99)",
     );
     race("both.json", &["throughput slower by 3%"]).assert_status(0);
     few("p99.json", &["p99"]);

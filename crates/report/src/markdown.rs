@@ -15,7 +15,7 @@ use deadheat_record::{AuditRecord, Finding, Severity};
 use crate::audit;
 use crate::comparison::{code, text};
 use crate::terminal;
-use crate::text::plain;
+use crate::text::{plain, verdict};
 
 pub use comment::{CI_FILES, ci};
 
@@ -88,12 +88,7 @@ fn collectors(all: &[(String, &CollectorResult)], axis: &str) -> String {
 }
 
 fn said(one: &Comparison) -> String {
-    let aside = match (one.negligible, one.provisional) {
-        (true, _) => ", negligible",
-        (_, true) => ", provisional",
-        _ => "",
-    };
-    format!("{}{aside}", one.verdict.word())
+    verdict(one.verdict, one.negligible, one.provisional)
 }
 
 /// The published figures, with this machine's results for them.
@@ -171,7 +166,8 @@ fn begun(unix_ms: u64) -> String {
 
 /// A block of code that nothing in the text can end.
 fn fenced(command: &str) -> String {
-    let command = plain(command);
+    // A line break is a part of the command, and everything else that is no text stays harmless.
+    let command = command.split('\n').map(plain).collect::<Vec<_>>().join("\n");
     let longest = command.split(|one| one != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat((longest + 1).max(3));
     format!("{fence}sh\n{command}\n{fence}\n")

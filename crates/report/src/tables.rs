@@ -147,7 +147,10 @@ fn result(scenario: &str, one: &ContenderResult) -> Vec<String> {
     row.extend([one.throughput_rps, one.offered_rps, one.peak_rps].map(number));
     row.extend(times.map(number));
     row.extend([one.cpu_us_per_request, one.user_us_per_request, one.system_us_per_request].map(number));
-    row.extend([number(one.instructions_per_request), one.instructions_source.clone().unwrap_or_default()]);
+    row.extend([
+        number(one.instructions_per_request),
+        text(one.instructions_source.as_deref().unwrap_or_default()),
+    ]);
     row.extend([one.switches_per_request, one.involuntary_switches_per_request].map(number));
     row.extend([one.rss_bytes, one.peak_rss_bytes, one.cold_start_ns].map(number));
     row.extend([one.outcomes.ok, one.outcomes.failed()].map(|count| count.to_string()));

@@ -4,7 +4,8 @@
 
 use std::fmt::Write as _;
 
-use deadheat_analysis::number::whole;
+pub(crate) use deadheat_analysis::number::count;
+use deadheat_record::VerdictWord;
 use unicode_width::UnicodeWidthChar as _;
 
 /// The text with all characters escaped that a terminal would act on or not show: control characters, invisible ones, and those that change the
@@ -35,9 +36,14 @@ fn acts(character: char) -> bool {
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// A number of things: `1 error`, `1,024 connections`.
-pub(crate) fn count(count: u64, word: &str) -> String {
-    format!("{} {word}{}", whole(count), if count == 1 { "" } else { "s" })
+/// A verdict with what is said beside it: `faster, negligible`, `inconclusive, provisional`.
+pub(crate) fn verdict(word: VerdictWord, negligible: bool, provisional: bool) -> String {
+    let aside = match (negligible, provisional) {
+        (true, _) => ", negligible",
+        (_, true) => ", provisional",
+        _ => "",
+    };
+    word.word().to_owned() + aside
 }
 
 /// The number of columns that the text takes, summed over its characters, so that cutting and measuring agree.

@@ -479,10 +479,10 @@ fn a_percentile_of_too_few_requests_is_neither_slower_nor_not() {
     assert_eq!((one.old, one.ratio, one.verdict), (None, None, VerdictWord::Inconclusive));
     assert!(document.is_unknown() && !document.is_invalid());
     let (text, page) = (terminal::comparison(&document, &WIDE), markdown(&document));
-    let said = "fail if 'p99 slower by 10%': unknown, because it was not compared: api in closed-64 (p99)\n";
+    let said = "fail if 'p99 slower by 10%': unknown, because there is no valid comparison: api in closed-64 (p99)\n";
     assert!(text.contains(said), "{text}");
     assert!(
-        page.contains("**unknown**, because it was not compared: `api` in `closed-64` (`p99`)"),
+        page.contains("**unknown**, because there is no valid comparison: `api` in `closed-64` (`p99`)"),
         "{page}"
     );
     assert!(!compared_as(&old, &new, &asked("slower by 10%", None)).is_unknown());

@@ -157,7 +157,7 @@ fn bounds(latencies: &[(Place, Figure, &str)]) -> Option<(f64, Option<f64>)> {
 
 fn connect_errors(run: &Run<'_>) -> Option<PublishedCheck> {
     let failed = run.setting("connect_errors")?;
-    let connections = run.setting("connections")?;
+    let connections = run.setting("connections").filter(|connections| connections.is.value > 0.0)?;
     let share = failed.is.value / connections.is.value;
     let sound = share <= TOLERANCE;
     let outcome = if sound { CheckOutcome::Sound } else { CheckOutcome::Contradicts };
@@ -278,8 +278,10 @@ fn timeouts(run: &Run<'_>) -> Option<PublishedCheck> {
     let at = max.map_or_else(String::new, |(_, max, _)| {
         format!(", and the maximum of {} is where counting ended", max.shown)
     });
-    let text =
-        format!("{} requests timed out, so the latencies leave out the longest times{at}", timeouts.shown);
+    let text = format!(
+        "requests that timed out: {}, so the latencies leave out the longest times{at}",
+        timeouts.shown
+    );
     Some(check(run, CheckKind::Timeouts, CheckOutcome::Weakened, (Some(timeouts.is.value), None), text))
 }
 
@@ -297,7 +299,7 @@ fn ratio(claim: &Claim, claims: &[Claim]) -> Option<PublishedCheck> {
                 one.metric.strip_prefix(of).is_some_and(|rest| rest.starts_with('_') && rest != "_ratio");
             name && one.baseline.is_none() && one.contender.as_deref() == Some(who) && one.run() == run
         };
-        claims.iter().find(made_of).and_then(figure)
+        claims.iter().find(made_of).and_then(figure).filter(|one| one.is.value > 0.0)
     };
     let made = |outcome, found, text| {
         let (row, contender) = (claim.run().map(Into::into), Some(contender.into()));

@@ -43,7 +43,7 @@ pub(super) fn of(scenarios: &[ComparedScenario], conditions: &[FailIf]) -> Vec<C
 }
 
 /// Applies the conditions to a race: to every contender against the baseline. The result is unknown where the condition's metric could not be
-/// compared or its comparison is invalid; if the condition names none, this counts for any metric that the race was about.
+/// compared or its comparison is invalid or empty; if the condition names none, this counts for any metric that the race was about.
 pub fn of_race(report: &Report, conditions: &[FailIf]) -> Vec<ConditionResult> {
     let mut places = Vec::new();
     for scenario in &report.scenarios {
@@ -54,7 +54,7 @@ pub fn of_race(report: &Report, conditions: &[FailIf]) -> Vec<ConditionResult> {
     for (result, condition) in results.iter_mut().zip(conditions) {
         let of_scenario = |scenario: &ScenarioResult| {
             let mut unknown = not_compared(report, &scenario.name, condition.metric);
-            unknown.extend(invalid(report, scenario, condition.metric));
+            unknown.extend(without_result(report, scenario, condition.metric));
             unknown
         };
         result.unknown = report.scenarios.iter().flat_map(of_scenario).collect();
@@ -78,10 +78,11 @@ fn not_compared(report: &Report, name: &str, named: Option<Metric>) -> Vec<Condi
     missing.flat_map(|metric| others.iter().map(move |contender| place(metric, contender))).collect()
 }
 
-/// The comparisons of a scenario in the metric (or, if none is named, in any) that are invalid.
-fn invalid(report: &Report, scenario: &ScenarioResult, named: Option<Metric>) -> Vec<ConditionPlace> {
+/// The comparisons of a scenario in the metric (or, if none is named, in any) that are invalid or have no ratio.
+fn without_result(report: &Report, scenario: &ScenarioResult, named: Option<Metric>) -> Vec<ConditionPlace> {
     let is_meant = |one: &&Comparison| {
-        one.verdict == VerdictWord::Invalid && named.is_none_or(|metric| metric == one.metric)
+        let lacks = one.verdict == VerdictWord::Invalid || one.ratio.is_none();
+        lacks && named.is_none_or(|metric| metric == one.metric)
     };
     let place = |one: &Comparison| ConditionPlace {
         scenario: scenario.name.clone(),

@@ -133,6 +133,9 @@ impl CompareDocument {
             one.changes.iter().any(|change| change.asked && change.verdict == VerdictWord::Invalid)
                 || one.findings.iter().any(whole)
         };
-        self.scenarios.iter().any(is)
+        // What invalidates a load invalidates its comparison, also if nothing was measured that could be compared.
+        let of_loads = self.kind == ComparedKind::Loads
+            && self.findings.iter().any(|one| one.severity == Severity::Invalid);
+        of_loads || self.scenarios.iter().any(is)
     }
 }

@@ -137,7 +137,10 @@ fn asked(then: &LoadRecord, now: &LoadRecord) -> Option<Finding> {
         format!("{} {} ({} requests, {})", load.sent.method, path(load), load.sent.distinct, load.sent.order)
     };
     let rate = |load: &LoadRecord| load.rate.clone().unwrap_or_else(|| "as answered".into());
+    let scheme =
+        |load: &LoadRecord| load.url.split_once("://").map_or("http", |(scheme, _)| scheme).to_owned();
     let message = unlike([
+        ("scheme", scheme(then), scheme(now)),
         ("load", sentence(&shape(then)), sentence(&shape(now))),
         ("rate", rate(then), rate(now)),
         ("requests", sent(then), sent(now)),

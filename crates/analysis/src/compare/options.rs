@@ -69,6 +69,18 @@ pub enum CompareError {
         /// The names that exist there.
         known: Vec<String>,
     },
+    /// A name is the new name of two pairs.
+    #[error("--map names {name} twice as the name in the new record")]
+    Twice {
+        /// The name.
+        name: String,
+    },
+    /// No contender but the reference is chosen.
+    #[error("--contender names only the reference {name}, which all others are compared with")]
+    OnlyReference {
+        /// The reference.
+        name: String,
+    },
     /// All contenders that would be compared were excluded from the old race.
     #[error("{file}: no contender is left to compare with; excluded from that race: {}", .out.join(", "))]
     Out {

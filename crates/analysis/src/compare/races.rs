@@ -32,6 +32,7 @@ pub fn races(
     };
     let (old_report, new_report) = (derive(old)?, derive(new)?);
     known(old, new, asked)?;
+    consistent(asked)?;
     let matches = matches(old.record, new.record, asked)?;
     let reference =
         matches.iter().copied().find(|one| asked.reference.as_ref() == Some(name(new.record, one)));
@@ -64,6 +65,21 @@ pub fn races(
         scenarios,
         findings,
     })
+}
+
+/// Checks that no two options contradict each other.
+fn consistent(asked: &CompareOptions) -> Result<(), CompareError> {
+    let is_again = |at: &usize| asked.map[..*at].iter().any(|(_, new)| *new == asked.map[*at].1);
+    if let Some(at) = (0..asked.map.len()).find(is_again) {
+        return Err(CompareError::Twice { name: asked.map[at].1.clone() });
+    }
+    let reference = asked.reference.as_ref();
+    match reference
+        .filter(|name| !asked.contenders.is_empty() && asked.contenders.iter().all(|one| one == *name))
+    {
+        Some(name) => Err(CompareError::OnlyReference { name: name.clone() }),
+        None => Ok(()),
+    }
 }
 
 /// An error unless there is a comparison or an invalid finding, for example on a contender that was excluded from the new race.

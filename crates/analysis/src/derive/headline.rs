@@ -92,11 +92,7 @@ fn invalid_codes(scenario: &ScenarioResult, metric: Metric, race_findings: &[Fin
 /// One pair, with any verdict.
 fn pair(one: &Comparison, wording: Wording<'_>) -> String {
     let (contender, baseline, margin) = (&one.contender, &one.baseline, wording.margin);
-    let aside = if one.negligible {
-        format!(", a negligible difference (within {})", percent(margin))
-    } else {
-        String::new()
-    };
+    let aside = aside(one, wording);
     match one.verdict {
         VerdictWord::Faster => format!("{contender} {}{aside}", against(one, baseline, false)),
         VerdictWord::Slower if wording.revisions => {
@@ -126,6 +122,12 @@ fn against(one: &Comparison, loser: &str, turned: bool) -> String {
     let interval = interval(low, high);
     let (is, than) = one.metric.row().verdict;
     format!("{is} {shown}x {than} {loser} ({interval})")
+}
+
+/// What is said of a difference that does not matter.
+fn aside(one: &Comparison, wording: Wording<'_>) -> String {
+    let within = one.negligible.then(|| percent(wording.margin));
+    within.map_or_else(String::new, |margin| format!(", a negligible difference (within {margin})"))
 }
 
 fn unclear(one: &Comparison, wording: Wording<'_>) -> String {
@@ -177,7 +179,8 @@ impl Table<'_> {
             let next = self.names().nth(1).unwrap_or_default();
             let of_two = self.comparisons.iter().find(|one| is_of(one, winner, next));
             let then = of_two.map(|one| against(one, next, one.contender != winner)).unwrap_or_default();
-            return format!("{winner} is first of {all}: it {then}, the next");
+            let aside = of_two.map(|one| aside(one, self.wording)).unwrap_or_default();
+            return format!("{winner} is first of {all}: it {then}, the next{aside}");
         }
         let among = |one: &&&Comparison| {
             several.contains(&one.baseline.as_str()) && several.contains(&one.contender.as_str())

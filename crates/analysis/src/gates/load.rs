@@ -6,7 +6,7 @@ use deadheat_record::{BEYOND, Finding, LoadHost, LoadRecord, LoadShape, LoadTime
 
 use super::reading::{Reading, unanswered_by_kind};
 use super::table::{self, By};
-use crate::number::{percent, three_digits, time_ns, whole};
+use crate::number::{count, percent, three_digits, time_ns, whole};
 
 /// The process has reached its limit of open files.
 const EMFILE: i32 = 24;
@@ -103,7 +103,7 @@ fn worst_host(
 fn nothing_measured(record: &LoadRecord) -> Option<Reading> {
     let message = match record.requests {
         0 => "no request was due during the load".to_owned(),
-        due => format!("none of {} requests was answered", whole(due)),
+        due => format!("none of {} was answered", count(due, "request")),
     };
     Some(table::NOTHING_MEASURED.say(By::Load, Some(Severity::Invalid), message))
 }
@@ -159,8 +159,8 @@ fn unsolicited(record: &LoadRecord) -> Option<Reading> {
         By::Load,
         record.unsolicited as f64 / record.requests.max(1) as f64,
         format!(
-            "deadheat closed {} connections because the server sent data that no request asked for",
-            whole(record.unsolicited)
+            "deadheat closed {} because the server sent data that no request asked for",
+            count(record.unsolicited, "connection")
         ),
     ))
 }
@@ -187,10 +187,13 @@ fn connections_exhausted(record: &LoadRecord) -> Option<Reading> {
             By::Load,
             Some(Severity::Warn),
             format!(
-                "{} requests waited for a connection{}: all {} were busy",
-                whole(record.waited),
+                "{} waited for a connection{}: {} busy",
+                count(record.waited, "request"),
                 longest.unwrap_or_default(),
-                whole(record.max_connections)
+                match record.max_connections {
+                    1 => "the only one was".to_owned(),
+                    all => format!("all {} were", whole(all)),
+                }
             ),
         )
     })
@@ -206,7 +209,7 @@ fn connections_failed(record: &LoadRecord) -> Option<Reading> {
         _ => 0,
     };
     let message = format!(
-        "{} attempts to open a connection failed, most of them because: {}; at most {} were open",
+        "failed attempts to open a connection: {}, most of them because: {}; connections open at most: {}",
         whole(failed),
         worst.cause,
         whole(record.connections_used)
@@ -341,10 +344,10 @@ fn below(latency: &LoadTimes, service: &LoadTimes) -> Option<String> {
 }
 
 fn few_samples(record: &LoadRecord) -> Option<Reading> {
-    let count = record.completions as f64;
+    let answers = record.completions as f64;
     let weak: Vec<&str> = [("p50", 0.5), ("p75", 0.75), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)]
         .iter()
-        .filter(|(_, q)| beyond(count, *q) < BEYOND)
+        .filter(|(_, q)| beyond(answers, *q) < BEYOND)
         .map(|(name, _)| *name)
         .collect();
     let first = weak.first()?;
@@ -353,8 +356,9 @@ fn few_samples(record: &LoadRecord) -> Option<Reading> {
         By::Load,
         Some(Severity::Warn),
         format!(
-            "{} answers are too few for {first}{above}: a percentile needs {BEYOND} requests beyond it",
-            whole(record.completions)
+            "{} {} too few for {first}{above}: a percentile needs {BEYOND} requests beyond it",
+            count(record.completions, "answer"),
+            if record.completions == 1 { "is" } else { "are" }
         ),
     ))
 }
@@ -365,9 +369,9 @@ fn closed_by_server(record: &LoadRecord) -> Option<Reading> {
         By::Load,
         share,
         format!(
-            "the server closed {} connections while {} requests were answered",
-            whole(record.closed_by_server),
-            whole(record.completions)
+            "the server closed {} and answered {}",
+            count(record.closed_by_server, "connection"),
+            count(record.completions, "request")
         ),
     ))
 }
@@ -378,8 +382,8 @@ fn retried(record: &LoadRecord) -> Option<Reading> {
             By::Load,
             Some(Severity::Warn),
             format!(
-                "deadheat sent {} requests a second time, because the server closed their connection",
-                whole(record.retried)
+                "deadheat sent {} a second time, because the server closed the connection",
+                count(record.retried, "request")
             ),
         )
     })

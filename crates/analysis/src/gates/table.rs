@@ -1068,7 +1068,7 @@ pub static FALSE_CLAIM: Gate = Gate {
         warns: "a server raced against itself was called faster or slower",
         invalid: "",
         remedies: &[
-            "this happens by chance in up to 5 % of runs; run doctor again, or test it with `--full`",
+            "this happens by chance in at most 2.5 % of runs; run doctor again, or test it with `--full`",
         ],
     }),
     ..Gate::new("false-claim", NEVER, NEVER)

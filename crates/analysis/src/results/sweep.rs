@@ -43,7 +43,8 @@ fn fit(sweep: &SweepResult, scenarios: &[ScenarioResult], contender: &str) -> Op
         let taken = scenario.findings.iter().any(|one| one.takes(contender, Some(figure.metric)));
         (!taken).then_some((*value, figure.value))
     };
-    let points: Vec<(f64, f64)> = sweep.points.iter().filter_map(rate).collect();
+    // The law is of whole users or processors.
+    let points: Vec<(f64, f64)> = sweep.points.iter().filter_map(rate).filter(|(n, _)| *n >= 1.0).collect();
     let law = usl::fit(&points).ok()?;
     Some(Fit {
         contender: contender.to_owned(),

@@ -32,8 +32,8 @@ pub(crate) struct Place<'p> {
     pub(crate) work: &'p Path,
     /// The default number of connections.
     pub(crate) connections: u32,
-    /// Whether the user interrupted the audit; checked between runs.
-    pub(crate) stopped: &'p dyn Fn() -> bool,
+    /// Whether the user interrupted the audit.
+    pub(crate) stopped: &'p (dyn Fn() -> bool + Sync),
 }
 
 /// Runs the generator. If it cannot run, `skipped` says why.
@@ -94,9 +94,18 @@ fn runs(generator: &Generator, place: &Place<'_>, audit: &mut GeneratorAudit) ->
     let mut shares = Vec::new();
     while audit.runs_rps.len() < RUNS && !(place.stopped)() {
         let before = server.cpu_ns();
-        audit.runs_rps.push(one_run(&order, generator, &place.pinning.load_cpus)?);
+        let rate = one_run(&order, generator, place);
+        if (place.stopped)() {
+            break;
+        }
+        audit.runs_rps.push(rate?);
         let spent_ns = server.cpu_ns().zip(before).map(|(after, before)| after.saturating_sub(before));
         shares.extend(spent_ns.map(|ns| share_of(ns, generator.duration_s, cpus.len())));
+    }
+    if audit.runs_rps.len() < RUNS {
+        // What some runs reached is no result of all of them.
+        audit.runs_rps.clear();
+        return Ok(());
     }
     audit.server_share = Sample::of(&shares).map(|sample| sample.mean);
     Ok(())
@@ -109,10 +118,11 @@ fn share_of(cpu_ns: u64, duration_s: f64, cores: usize) -> f64 {
 }
 
 /// One run on the generator's cores. A thread pinned to them starts it, and child processes inherit the pinning.
-fn one_run(order: &ShellCommand, generator: &Generator, cpus: &[usize]) -> Result<f64, String> {
+fn one_run(order: &ShellCommand, generator: &Generator, place: &Place<'_>) -> Result<f64, String> {
+    let (cpus, stopped) = (&place.pinning.load_cpus, place.stopped);
     let limit = Duration::from_secs_f64(generator.duration_s) + PATIENCE;
     let bound = std::thread::scope(|scope| {
-        let thread = scope.spawn(|| affinity::pin(cpus).and_then(|()| order.run_within(limit)));
+        let thread = scope.spawn(|| affinity::pin(cpus).and_then(|()| order.run_until(limit, &|| stopped())));
         thread.join().unwrap_or_else(|_| Err(std::io::Error::other("the run was broken off")))
     });
     let why = match bound {

@@ -7,10 +7,11 @@ use deadheat_record::{AuditRecord, Claim, Finding};
 use deadheat_report::{audit as report, terminal};
 
 use super::Failure;
-use super::output::{keep_for_data, write, write_json};
+use super::output::{apart, keep_for_data, write, write_json};
+use super::race::writable;
 use crate::audit::{Place, measure};
 use crate::console::{Console, lines_plain};
-use crate::flags::AuditFlags;
+use crate::flags::{AuditFlags, Output};
 use crate::interrupt::{INTERRUPTED, Interrupt};
 use deadheat_study::choices::UsageError;
 use deadheat_study::file::{self as study, Study};
@@ -22,7 +23,15 @@ const INVALID: u8 = 3;
 /// Audits the claims of a study. The exit status is that of the race, and at least 1 if a published figure is contradicted. If the race fails, the
 /// rest of the audit is shown before the error.
 pub(crate) fn audit(flags: &AuditFlags, console: &mut Console) -> Result<u8, Failure> {
-    keep_for_data([("--json", flags.json.as_ref()), ("--markdown", flags.markdown.as_ref())], console)?;
+    let outputs = [("--json", flags.json.as_ref()), ("--markdown", flags.markdown.as_ref())];
+    apart(flags.record.as_deref(), &outputs)?;
+    for (option, to) in outputs {
+        if let Some(Output::File(path)) = to {
+            writable(path, option)?;
+        }
+    }
+    keep_for_data(outputs, console)?;
+    flags.choices_count()?;
     let study = study::load(&flags.study)?;
     let mut audit = published(&study)?;
     // Read before the race, which pins this thread to some of the cores.

@@ -10,7 +10,7 @@ use deadheat_record::{AnyRecord, BEYOND, Metric, Plan, ScenarioPlan, read_any};
 use deadheat_report::{comparison, terminal};
 
 use super::Failure;
-use super::output::{keep_for_data, write, write_json};
+use super::output::{apart, keep_for_data, write, write_json};
 use crate::console::Console;
 use crate::flags::CompareFlags;
 use deadheat_study::choices::UsageError;
@@ -18,7 +18,9 @@ use deadheat_study::plan::ROOM;
 
 /// Compares two records and shows the result.
 pub(crate) fn compare(flags: &CompareFlags, console: &mut Console) -> Result<u8, Failure> {
-    keep_for_data([("--json", flags.json.as_ref()), ("--markdown", flags.markdown.as_ref())], console)?;
+    let outputs = [("--json", flags.json.as_ref()), ("--markdown", flags.markdown.as_ref())];
+    apart([flags.old.as_path(), &flags.new], &outputs)?;
+    keep_for_data(outputs, console)?;
     let document = compared(flags)?;
     console.result(&terminal::comparison(&document, &console.output));
     write_json(flags.json.as_ref(), &document, console)?;
@@ -69,6 +71,8 @@ fn refused(error: CompareError, flags: &CompareFlags) -> Failure {
         }
         CompareError::Unknown { .. } => "choose one of these",
         CompareError::Nothing { what: "contender", .. } => "name the pairs with --map OLD=NEW",
+        CompareError::Twice { .. } => "name it once: each contender is compared with one of the old record",
+        CompareError::OnlyReference { .. } => "name another contender, or leave out --contender",
         CompareError::Nothing { .. } => "race the same scenarios in both",
     };
     UsageError::new(error.to_string(), remedy).into()
@@ -147,9 +151,9 @@ pub(super) fn told(report: &Report, conditions: &[FailIf], console: &Console) ->
     results
 }
 
-/// The exit status of conditions: 1 if one of them holds, 3 if one is unknown, else 0.
+/// The exit status of conditions: 3 if a comparison that one is about has no valid result, else 1 if one of them holds, else 0.
 pub(super) fn status_of(results: &[ConditionResult]) -> u8 {
-    if results.iter().any(ConditionResult::is_unknown) {
+    if results.iter().any(|one| !one.unknown.is_empty()) {
         return 3;
     }
     u8::from(results.iter().any(|one| one.holds))

@@ -63,7 +63,8 @@ pub(crate) fn doctor(
     let mut record = facts(flags, elsewhere.is_some(), &topology, &host, &interrupt, console)?;
     raise_open_files()?;
     let examined = examine(flags, elsewhere.as_ref(), &mut record, &topology, &host, &interrupt, console);
-    record.interrupted = interrupt.asked();
+    // After an error, too, these are the results so far.
+    record.interrupted = interrupt.asked() || examined.is_err();
     record.noise.throttled = throttle_events().zip(throttled).map(|(now, before)| now.saturating_sub(before));
     record.took_s = start.elapsed().as_secs_f64();
     conclude(&mut record);
@@ -161,18 +162,28 @@ fn examine(
     }
     let (machine, pinning) = (record.machine.clone(), record.pinning.clone());
     let folder = Folder::make("doctor")?;
-    let arena =
+    let mut arena =
         Arena { console, interrupt, host, machine: &machine, topology, pinning: &pinning, folder, elsewhere };
-    let contenders = Contenders::of(flags, &arena)?;
     // Races keep their cores awake themselves.
     drop(awake);
-    console.note("noise floor: a server raced against itself");
-    record.floor = noise_floor(flags, &contenders, &arena, record.seed)?;
+    let raced = races(flags, record, &arena);
+    if raced.is_err() {
+        // The error may name a log in it.
+        arena.folder.keep();
+    }
+    raced
+}
+
+/// Races a server against itself, and those of the proof if they are asked for.
+fn races(flags: &DoctorFlags, record: &mut DoctorRecord, arena: &Arena<'_>) -> Result<(), Failure> {
+    let contenders = Contenders::of(flags, arena)?;
+    arena.console.note("noise floor: a server raced against itself");
+    record.floor = noise_floor(flags, &contenders, arena, record.seed)?;
     if let Some(alpha) = record.floor.as_ref().map(|floor| floor.alpha) {
         conclude_floor(record, &profiles(alpha));
     }
-    if record.mode == DoctorMode::Full && !interrupt.asked() {
-        prove(flags, record, &contenders, &arena)?;
+    if record.mode == DoctorMode::Full && !arena.interrupt.asked() {
+        prove(flags, record, &contenders, arena)?;
     }
     Ok(())
 }

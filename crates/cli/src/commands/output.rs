@@ -4,7 +4,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Failure, write_atomically};
 use crate::console::Console;
@@ -26,6 +26,35 @@ pub(crate) fn keep_for_data(
     }
     if first || second {
         console.keep_output_for_data();
+    }
+    Ok(())
+}
+
+/// Checks that no output would replace an input or another output.
+///
+/// # Errors
+/// The first output that would.
+pub(super) fn apart<'p>(
+    inputs: impl IntoIterator<Item = &'p Path>,
+    outputs: &[(&str, Option<&Output>)],
+) -> Result<(), UsageError> {
+    let place = |path: &Path| {
+        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let new = || Some(folder.canonicalize().ok()?.join(path.file_name()?));
+        path.canonicalize().ok().or_else(new)
+    };
+    let mut taken: Vec<(PathBuf, &str)> =
+        inputs.into_iter().filter_map(|path| Some((place(path)?, "the record"))).collect();
+    for (option, to) in outputs {
+        let Some(Output::File(path)) = to else { continue };
+        // Pipes, devices and the summary of a workflow are not replaced.
+        let is_kept = path.metadata().is_ok_and(|found| !found.is_file()) || is_summary(path);
+        let Some(at) = place(path).filter(|_| !is_kept) else { continue };
+        if let Some((_, other)) = taken.iter().find(|(known, _)| *known == at) {
+            let problem = format!("{option} {} would replace {other}", path.display());
+            return Err(UsageError::new(problem, "name another file"));
+        }
+        taken.push((at, option));
     }
     Ok(())
 }

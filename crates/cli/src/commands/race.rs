@@ -782,7 +782,12 @@ fn is_journal(path: &Path) -> bool {
 /// Checks before a race that the file is writable, so that the race is not run in vain. Returns the path if the file can be replaced again and again; what
 /// goes to a pipe or a device goes there once.
 pub(crate) fn writable(path: &Path, option: &'static str) -> Result<Option<PathBuf>, Failure> {
+    let bytes = path.as_os_str().as_encoded_bytes();
     match std::fs::metadata(path) {
+        Err(_) if bytes.is_empty() || bytes.ends_with(b"/") => {
+            let problem = format!("{option}: `{}` names no file", path.display());
+            return Err(UsageError::new(problem, format!("for example: {option} result.json")).into());
+        }
         Ok(found) if found.is_dir() => {
             return Err(Failure::File {
                 path: path.into(),

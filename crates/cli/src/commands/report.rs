@@ -10,7 +10,7 @@ use deadheat_record::{AnyRecord, AuditRecord, LoadRecord, Record, read_any, read
 use deadheat_report::{BENCHMARK_FILES, CI_FILES, CSV_FILES, terminal};
 
 use super::compare::{askable, status_of};
-use super::output::{failed, write, write_json};
+use super::output::{apart, failed, write, write_json};
 use super::{Failure, write_atomically};
 use crate::console::Console;
 use crate::flags::ReportFlags;
@@ -18,6 +18,7 @@ use deadheat_study::choices::UsageError;
 
 /// Shows a record, or writes it as requested.
 pub(crate) fn report(flags: &ReportFlags, console: &mut Console) -> Result<u8, Failure> {
+    apart([flags.record.as_path()], &flags.outputs())?;
     if flags.to_standard()? {
         console.keep_output_for_data();
     }
@@ -62,7 +63,9 @@ fn race(flags: &ReportFlags, record: &Record, console: &Console) -> Result<u8, F
     askable(&record.plan, &flags.fail_if)?;
     let mut report = Report::of(record)?;
     report.conditions = race_conditions(&report, &flags.fail_if);
-    let status = status_of(&report.conditions);
+    // A contender that was excluded fails a race, and so it fails a condition about it.
+    let failed = !report.conditions.is_empty() && !record.out.is_empty();
+    let status = status_of(&report.conditions).max(u8::from(failed));
     if !flags.writes() {
         console.result(&terminal::render(&report, &console.output));
         if let Some(audit) = &audit {

@@ -105,7 +105,6 @@ impl Prover<'_> {
     pub(crate) fn prove(&self, proof: &mut Proof, told: &mut dyn FnMut(&Proof)) -> Result<(), Failure> {
         let mut choices = self.contenders.choices(self.flags, WARMUP);
         choices.method.budget = Some(self.budget());
-        // Only tests use fewer epochs than a race has.
         let most = self.flags.epochs.map(|most| most as usize).filter(|most| *most < 12);
         choices.method.epochs = most.map(|most| EpochRange { fewest: most.min(4), most });
         for number in 0..proof.races {

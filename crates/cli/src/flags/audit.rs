@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{Output, RaceFlags};
-use deadheat_study::choices::Choices;
+use deadheat_study::choices::{Choices, UsageError};
 
 const AUDIT_HELP: &str = "\
 Examples:
@@ -49,6 +49,28 @@ pub(crate) struct AuditFlags {
 }
 
 impl AuditFlags {
+    /// Checks that choices about a race are given only for a race. Those of cores are also for the generators.
+    ///
+    /// # Errors
+    /// There are such choices, and no race.
+    pub(crate) fn choices_count(&self) -> Result<(), UsageError> {
+        let instead = [
+            ("--self-test", self.self_test),
+            ("--record", self.record.is_some()),
+            ("--no-race", self.no_race),
+        ];
+        let Some((option, _)) = instead.into_iter().find(|(_, given)| *given) else { return Ok(()) };
+        let mut of_race = self.choices.clone();
+        if !self.self_test && !self.no_generators {
+            (of_race.machine.server_cpus, of_race.machine.load_cpus) = (None, None);
+        }
+        if of_race == Choices::default() {
+            return Ok(());
+        }
+        let problem = format!("{option}: there is no race, so options of a race have no effect");
+        Err(UsageError::new(problem, format!("leave them out, or leave out {option}")))
+    }
+
     /// The race that an audit runs: the study as it would be raced, by the same choices.
     pub(crate) fn race(&self) -> RaceFlags {
         RaceFlags {

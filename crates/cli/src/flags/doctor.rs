@@ -8,6 +8,7 @@ use super::input::requested;
 use super::{Output, RaceHostFlags};
 use crate::load::MEASURED;
 use deadheat_study::choices::{MachineChoices, UsageError};
+use deadheat_study::file::shown;
 use deadheat_study::plan::AdHoc;
 use deadheat_study::values;
 
@@ -40,7 +41,7 @@ pub(crate) struct DoctorFlags {
     /// Races of each kind in the proof [default: 20]
     #[arg(long, value_name = "N", requires = "full", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) races: Option<u32>,
-    /// Epochs of the race of a server against itself, 3 to 200 [default: 8]
+    /// Epochs of the race of a server against itself; below 12, also of each race of the proof [3 to 200; default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(3..=200))]
     pub(crate) epochs: Option<u32>,
     /// Seed of every random order [default: a new one, shown at the end]
@@ -80,6 +81,13 @@ impl DoctorFlags {
             return Err(UsageError::new("the command is empty", "for example: deadheat doctor 'node a.mjs'"));
         }
         let (tls, path) = requested(self.url.as_deref().unwrap_or("http://127.0.0.1:{port}/"))?;
+        if !tls && command.contains("{cert}") {
+            let problem = format!("`{}` uses {{cert}}, but the URL is not https", shown(command));
+            return Err(UsageError::new(
+                problem,
+                "deadheat makes a certificate only for https: --url 'https://127.0.0.1:{port}/'",
+            ));
+        }
         Ok(Some(AdHoc { tls, ..AdHoc::pair([command.clone(), command.clone()], path) }))
     }
 }

@@ -69,7 +69,7 @@ pub(crate) struct AmountFlags {
     /// Number of connections [default: 64]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60_000))]
     pub(crate) connections: Option<u32>,
-    /// Time for which requests are sent [default: 10s; with -n: no limit]
+    /// Time for which requests are sent [default: 10s, or as long as the stages of -r; with -n: no limit]
     #[arg(short, long, short_alias = 'z', value_name = "TIME", value_parser = values::duration)]
     pub(crate) duration: Option<Duration>,
     /// Number of requests to send [default: as many as -d allows]

@@ -67,7 +67,7 @@ pub(crate) struct ReportFlags {
 
 impl ReportFlags {
     /// What goes to one file each, or to standard output.
-    fn outputs(&self) -> [(&'static str, Option<&Output>); 4] {
+    pub(crate) fn outputs(&self) -> [(&'static str, Option<&Output>); 4] {
         [
             ("--html", self.html.as_ref()),
             ("--markdown", self.markdown.as_ref()),

@@ -2,7 +2,7 @@
 //!
 //! Owns: the wording that the terminal and Markdown share. Must not know: either of them. It does not escape text from outside.
 
-use deadheat_analysis::number::{exact, interval, interval_of, percent, three_digits};
+use deadheat_analysis::number::{count, exact, interval, interval_of, percent, three_digits};
 use deadheat_record::{AuditRecord, CheckKind, CheckOutcome, ClaimHere, ClaimVerdict, PublishedCheck};
 
 pub(crate) fn check_word(kind: CheckKind) -> &'static str {
@@ -82,9 +82,9 @@ fn with_unit(kind: CheckKind, number: String, counted: &str) -> String {
 pub(crate) fn headline(audit: &AuditRecord) -> String {
     let checks = |outcome| audit.checks.iter().filter(|one| one.outcome == outcome).count();
     let mut parts = vec![format!(
-        "{} published figures, {} checks against each other: {}",
-        audit.claims.len(),
-        audit.checks.len(),
+        "{}, {} against each other: {}",
+        count(audit.claims.len() as u64, "published figure"),
+        count(audit.checks.len() as u64, "check"),
         counted(&[
             (checks(CheckOutcome::Contradicts), "contradictory"),
             (checks(CheckOutcome::Weakened), "weakened"),

@@ -44,7 +44,7 @@ pub(crate) fn outcome(one: &ConditionResult, name: &dyn Fn(&str) -> String) -> (
     match one.holds {
         true => ("holds", format!(": {}", places(&one.of))),
         false if one.is_unknown() => {
-            ("unknown", format!(", because it was not compared: {}", places(&one.unknown)))
+            ("unknown", format!(", because there is no valid comparison: {}", places(&one.unknown)))
         }
         false => ("does not hold", String::new()),
     }

@@ -56,6 +56,9 @@ fn heading(record: &DoctorRecord, style: &Style) -> Vec<String> {
             format!("unfit for measuring: {invalid} of {} findings forbid it", invalid + warnings),
             Tone::Alarm,
         ),
+        (true, _) if record.interrupted => {
+            ("nothing seen so far forbids measuring".to_owned(), Tone::Caution)
+        }
         (true, 0) => ("fit for measuring".to_owned(), Tone::Good),
         (true, n) => (format!("fit for measuring, with {}", count(n as u64, "warning")), Tone::Caution),
     };

@@ -130,13 +130,20 @@ fn cost(one: &ContenderResult, base: Option<(&str, f64)>, scenario: Option<&str>
 
 /// The findings that invalidate something, with their remedies, and the number of the others.
 fn findings(report: &Report) -> String {
-    let all = || report.scenarios.iter().flat_map(|one| &one.findings).chain(&report.findings);
-    let invalid: Vec<&Finding> = all().filter(|one| one.severity == Severity::Invalid).collect();
-    let mut out = if invalid.is_empty() { String::new() } else { "\n".into() };
-    for one in invalid.iter().take(MOST_FINDINGS) {
-        out += &format!("- {}: {} → {}\n", code(&one.code), text(&one.message), text(&one.remedy));
+    let mut all: Vec<(Option<&String>, &Finding)> = Vec::new();
+    for scenario in &report.scenarios {
+        all.extend(scenario.findings.iter().map(|one| (Some(&scenario.name), one)));
     }
-    let others = all().count() - invalid.len().min(MOST_FINDINGS);
+    all.extend(report.findings.iter().map(|one| (None, one)));
+    let invalid: Vec<_> = all.iter().filter(|(_, one)| one.severity == Severity::Invalid).collect();
+    let mut out = if invalid.is_empty() { String::new() } else { "\n".into() };
+    for (scenario, one) in invalid.iter().take(MOST_FINDINGS) {
+        let scenario = scenario.filter(|_| report.scenarios.len() > 1);
+        let of = [scenario, one.contender.as_ref()].into_iter().flatten().map(|name| code(name) + ": ");
+        let of = of.collect::<String>();
+        out += &format!("- {}: {of}{} → {}\n", code(&one.code), text(&one.message), text(&one.remedy));
+    }
+    let others = all.len() - invalid.len().min(MOST_FINDINGS);
     if others > 0 {
         let are = if others == 1 {
             "1 more finding is".into()

@@ -96,7 +96,7 @@ fn columns(document: &CompareDocument, scenario: &ComparedScenario, style: &Styl
         Column::of(changes, "old", Some(8), false, |one| value(one.metric, one.old)),
         Column::of(changes, "new", Some(9), false, |one| value(one.metric, one.new)),
         Column::of(changes, quotients, None, true, quotient),
-        Column::of(changes, "verdict", None, true, |one| verdict_cell(one.verdict, one.negligible)),
+        Column::of(changes, "verdict", None, true, |one| verdict_cell(one.verdict, one.negligible, false)),
         Column::of(changes, "epochs", Some(3), true, |one| format!("{}, {}", one.old_epochs, one.new_epochs)),
         Column::of(changes.iter().enumerate(), "version", Some(1), true, |(at, one)| Cell {
             text: if first(at, one) { versions(one) } else { String::new() },

@@ -13,7 +13,7 @@ use super::{collector, edge, findings, profile, quota};
 use crate::columns::{self, FigureColumn, value};
 use crate::load_hosts;
 use crate::style::{Style, Tone};
-use crate::text::plain;
+use crate::text::{plain, verdict};
 use crate::transport;
 use deadheat_analysis::experiment::{measured, of_scenario, sentence};
 
@@ -243,12 +243,15 @@ pub(super) fn versus(comparison: Option<&Comparison>, is_baseline: bool) -> Cell
 }
 
 pub(super) fn verdict_of(comparison: Option<&Comparison>) -> Cell {
-    comparison.map_or_else(Cell::default, |one| verdict_cell(one.verdict, one.negligible))
+    comparison.map_or_else(Cell::default, |one| verdict_cell(one.verdict, one.negligible, one.provisional))
 }
 
 /// A verdict in its tone. A negligible difference has none.
-pub(super) fn verdict_cell(of: VerdictWord, negligible: bool) -> Cell {
-    Cell { text: of.word().into(), tone: if negligible { Tone::Plain } else { verdict_tone(of) } }
+pub(super) fn verdict_cell(of: VerdictWord, negligible: bool, provisional: bool) -> Cell {
+    Cell {
+        text: verdict(of, negligible, provisional),
+        tone: if negligible { Tone::Plain } else { verdict_tone(of) },
+    }
 }
 
 /// The tone of a verdict's word.

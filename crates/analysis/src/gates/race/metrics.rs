@@ -27,7 +27,8 @@ pub(super) fn unavailable(scene: &Scene<'_>) -> Vec<Finding> {
             whole(beyond as u64)
         );
         let severity = if none_left { Severity::Invalid } else { Severity::Warn };
-        vec![table::METRIC_UNAVAILABLE.finding(By::Race, severity, message)]
+        let finding = table::METRIC_UNAVAILABLE.finding(By::Race, severity, message);
+        vec![Finding { metrics: vec![metric], ..finding }]
     };
     missing.flat_map(finding).chain(peaks_not_found(scene)).collect()
 }

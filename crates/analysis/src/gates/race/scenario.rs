@@ -88,6 +88,9 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
         0 => format!(
             "0 of the {first} epochs that the first look needs were measured{left_out}: nothing can be compared"
         ),
+        1 if first > 1 => format!(
+            "1 of the {first} epochs that the first look needs was measured{left_out}: nothing can be told apart"
+        ),
         few if few < first => format!(
             "{few} of the {first} epochs that the first look needs were measured{left_out}: only large differences can be detected"
         ),
