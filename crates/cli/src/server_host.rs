@@ -424,6 +424,9 @@ fn server_address(
         })
     });
     let reason = match found {
+        Ok(Some(address)) if address.is_loopback() => {
+            format!("its address here is {address}, of the loopback")
+        }
         Ok(Some(address)) => {
             console.note(&lines_plain(&format!(
                 "the load hosts reach the contenders at {address}, the address of {name}; --server-address names another one"

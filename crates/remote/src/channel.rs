@@ -244,10 +244,16 @@ impl Channel {
     }
 }
 
+impl Channel {
+    /// Ends the agent's input, which ends the agent, and with it what carries the link.
+    pub(crate) fn end_input(&self) {
+        lock(&self.writer).take();
+    }
+}
+
 impl Drop for Channel {
     fn drop(&mut self) {
-        // The end of its input ends the agent, and with it what carries the link.
-        lock(&self.writer).take();
+        self.end_input();
         self.end.close(CLOSING);
     }
 }
@@ -269,14 +275,16 @@ impl Start<'_> {
         version: &str,
         patience: Patience,
     ) -> Result<(), RemoteError> {
-        let mut noise = String::new();
+        let (mut noise, mut unsent) = (String::new(), None);
         let ours = control_line(version, patience.deadline);
         if program.is_none() {
             // If it cannot be written, what is read says why.
             let _ = output.write_all(ours.as_bytes()).and_then(|()| output.flush());
         }
         loop {
-            let Some(line) = self.line(patience.greeting, &noise)? else { continue };
+            let line =
+                self.line(patience.greeting, &noise).map_err(|error| unsent.take().unwrap_or(error))?;
+            let Some(line) = line else { continue };
             if let Some(theirs) = agent_version(&line) {
                 let ours = own_version(version);
                 if theirs != ours {
@@ -286,7 +294,8 @@ impl Start<'_> {
                 return Ok(());
             }
             match (installing(&line), program) {
-                (Some(Line::Send), Some(program)) => self.write(output, program.bytes())?,
+                // The host may refuse the program while it is sent: its reason is still to be read.
+                (Some(Line::Send), Some(program)) => unsent = self.write(output, program.bytes()).err(),
                 (Some(Line::Refused(reason)), _) => {
                     let (host, reason) = (self.name.to_owned(), self.rest(reason));
                     return Err(RemoteError::Refused { host, reason });

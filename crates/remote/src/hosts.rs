@@ -101,6 +101,13 @@ pub struct LoadHosts {
     work: Mutex<Work>,
 }
 
+impl Drop for LoadHosts {
+    fn drop(&mut self) {
+        // All agents end at the same time, and not one after the other.
+        self.channels.iter().for_each(Channel::end_input);
+    }
+}
+
 impl LoadHosts {
     /// Reaches all hosts at once. `version` is that of this program; agents must have the same.
     ///

@@ -16,7 +16,7 @@ use deadheat_load::{
 use serde::{Deserialize, Serialize};
 
 /// The version of the messages. It changes with any change of them or of what they contain.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 7;
 
 /// The beginning of an agent's first line.
 const AGENT: &str = "deadheat agent ";

@@ -106,8 +106,12 @@ fn connected(
             elsewhere::connect(&plan.hosts, &Program::running(env!("CARGO_PKG_VERSION"))?, &stopped)?
         }
     };
-    let Some(hosts) = hosts else { return Ok(None) };
-    Ok(connect(plan, Some(Arc::new(hosts)), &stopped)?)
+    let Some(hosts) = hosts.map(Arc::new) else { return Ok(None) };
+    // A host that is lost meanwhile says nothing of the server.
+    connect(plan, Some(Arc::clone(&hosts)), &stopped).map_err(|error| match hosts.lost().into_iter().next() {
+        Some(lost) => failure(lost.into()),
+        None => error.into(),
+    })
 }
 
 /// All measurements, in order. `None` if interrupted before the measured load.
@@ -120,9 +124,15 @@ fn measured(
 ) -> Result<Option<LoadRecord>, Failure> {
     let stopped = || interrupt.asked();
     let mut ask = |wire: &_| server.ask(wire, plan.timeout, &stopped);
-    let Some(checks) = checks(&plan.wires.all, &plan.status, plan.expect, &mut ask, &stopped)? else {
-        return Ok(None);
-    };
+    if plan.wires.all.len() > 1 {
+        console.note("asking requests before the load, to know their answers");
+    }
+    let checks = checks(&plan.wires.all, &plan.status, plan.expect, &mut ask, &stopped);
+    let checks = checks.map_err(|error| match server.lost() {
+        Some(lost) => failure(lost.into()),
+        None => error.into(),
+    })?;
+    let Some(checks) = checks else { return Ok(None) };
     let requests = Arc::new(plan.wires.requests(&checks.bodies, plan.seed)?);
     let ceiling_rps = match plan.ceiling {
         false => None,

@@ -110,7 +110,13 @@ impl LoadPlan {
         let status = flags.answer.expect_status.unwrap_or_else(|| StatusSet::range(200..=399));
         let wires = Wires::of(&flags.request, &target, status)?;
         let amount = &flags.amount;
-        let usual = amount.requests.is_none().then_some(DURATION);
+        let stages = amount.rate.as_deref().and_then(stages_last);
+        if let Some((stages, given)) = stages.zip(amount.duration).filter(|(stages, given)| given < stages) {
+            let problem =
+                format!("--duration {given:?} ends before the stages of --rate, which last {stages:?}");
+            return Err(UsageError::new(problem, "leave --duration out, or make the stages shorter"));
+        }
+        let usual = amount.requests.is_none().then_some(stages.unwrap_or(DURATION));
         let duration = amount.duration.or(usual);
         let shape = shape(flags, duration, &wires)?;
         let (connections, max_connections) = connections(flags, &shape, here)?;
@@ -228,6 +234,16 @@ impl LoadPlan {
     pub(crate) fn spin(&self) -> bool {
         self.cpus.len() >= self.threads
     }
+}
+
+/// How long the stages of a rate last together, if each says how long it lasts.
+fn stages_last(rate: &str) -> Option<Duration> {
+    let rate = rate.parse::<Rate>().ok()?;
+    let stages = rate.as_stages();
+    stages
+        .iter()
+        .all(|stage| !stage.duration.is_zero())
+        .then(|| stages.iter().map(|stage| stage.duration).sum())
 }
 
 fn shape(flags: &LoadFlags, duration: Option<Duration>, wires: &Wires) -> Result<Shape, UsageError> {
@@ -463,6 +479,18 @@ mod tests {
         );
         assert_eq!(cpus("-t 1", vec![0, 1], false), (vec![], false), "the server may use them as well");
         assert_eq!(cpus("-t 1 --cpus 0", vec![0, 1], true), (vec![0], true));
+    }
+
+    #[test]
+    fn a_load_lasts_as_long_as_the_stages_of_its_rate() {
+        let lasts = |line: &str| plan(line).limit();
+        assert_eq!(lasts("-r 1k:10s,2k:10s"), Limit::duration(Duration::from_secs(20)));
+        assert_eq!(lasts("-r 100..5000:30s"), Limit::duration(Duration::from_secs(30)));
+        assert_eq!(lasts("-r 100..5000"), Limit::duration(DURATION));
+        assert_eq!(lasts("-r 1k:10s,2k:10s -d 30s"), Limit::duration(Duration::from_secs(30)));
+        assert_eq!(lasts("-r 1k:10s,2k:10s -n 7"), Limit::requests(7));
+        let error = plan_in("-r 1k:10s,2k:10s -d 15s", 10_000).unwrap_err().to_string();
+        assert!(error.contains("ends before the stages of --rate, which last 20s"), "{error}");
     }
 
     #[test]

@@ -65,8 +65,7 @@ fn find(plan: &LoadPlan, hosts: Option<Arc<LoadHosts>>) -> Result<Connected, Usa
     let address = match &plan.unix_socket {
         Some(path) => Address::Unix(path.clone()),
         None => {
-            let loopback = if hosts.is_some() { "the load host's" } else { "this machine's" };
-            let addresses = plan.target.addresses(&plan.allowed, loopback, &resolve)?;
+            let addresses = plan.target.addresses(&plan.allowed, hosts.is_some(), &resolve)?;
             let connect = |address: &SocketAddr| match &hosts {
                 None => Address::Tcp(*address).accepts(plan.connect_timeout),
                 Some(hosts) => hosts
@@ -100,6 +99,11 @@ fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 }
 
 impl Connected {
+    /// Why a load host is lost; none if none is.
+    pub(crate) fn lost(&self) -> Option<RemoteError> {
+        self.hosts.as_ref()?.lost().into_iter().next()
+    }
+
     /// Sends one request on a separate connection, from the first load host if there are any. If `stopped` becomes true, it no longer waits for the
     /// answer and reports a timeout.
     ///

@@ -75,18 +75,19 @@ impl Target {
         format!("{}://{}", if self.tls { "https" } else { "http" }, self.authority())
     }
 
-    /// The addresses that may be loaded: loopback addresses, or all addresses if the user allowed the host by name. `loopback` says whose loopback
-    /// it is: that of the machine that sends the load.
+    /// The addresses that may be loaded: loopback addresses, or all addresses if the user allowed the host by name. The loopback is that of the machine
+    /// that sends the load: another one than this, if the load comes from `elsewhere`.
     ///
     /// # Errors
     /// The name cannot be resolved, or it belongs to another machine that is not allowed.
     pub(crate) fn addresses(
         &self,
         allowed: &[String],
-        loopback: &str,
+        elsewhere: bool,
         resolve: &dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
     ) -> Result<Vec<SocketAddr>, UsageError> {
         let host = shown(&self.host);
+        let loopback = if elsewhere { "the load host's" } else { "this machine's" };
         let all = resolve(&self.host, self.port).map_err(|error| {
             let problem = format!("the host `{host}` cannot be resolved: {error}");
             UsageError::new(problem, "correct its name, or write its address")
@@ -98,6 +99,14 @@ impl Target {
             by_name || is_loopback(address.ip()) || is_allowed(&address.ip().to_string())
         };
         let may: Vec<SocketAddr> = all.iter().filter(may).copied().collect();
+        // Many systems give their own name an address of the loopback, which on a load host is another server.
+        let is_name =
+            self.host != "localhost" && self.host.trim_matches(['[', ']']).parse::<IpAddr>().is_err();
+        if let Some(first) = may.first().filter(|first| elsewhere && is_name && is_loopback(first.ip())) {
+            let problem = format!("`{host}` is {} here, which on a load host is another server", first.ip());
+            let remedy = "write the address at which the load host reaches the server, with --allow-target";
+            return Err(UsageError::new(problem, remedy));
+        }
         if let (true, Some(first)) = (may.is_empty(), all.first()) {
             let problem = format!("`{host}` ({}) is not {loopback} loopback", first.ip());
             let remedy = format!("if you may load it, add --allow-target {host}");
@@ -220,7 +229,7 @@ mod tests {
         let found: Vec<SocketAddr> =
             found.iter().map(|one| SocketAddr::new(one.parse().unwrap(), 1)).collect();
         let resolve = move |_: &str, _: u16| Ok(found.clone());
-        let addresses = Target::parse(url).unwrap().addresses(&allowed, "this machine's", &resolve)?;
+        let addresses = Target::parse(url).unwrap().addresses(&allowed, false, &resolve)?;
         Ok(addresses.iter().map(|address| address.ip().to_string()).collect())
     }
 
@@ -230,6 +239,10 @@ mod tests {
         assert_eq!(addresses("localhost", &[], &["::1", "127.0.0.1"]), ok(&["::1", "127.0.0.1"]));
         assert_eq!(addresses("mine.test", &[], &["192.0.2.1", "127.0.0.1"]), ok(&["127.0.0.1"]));
         assert_eq!(addresses("mine.test", &[], &["::ffff:127.0.0.1"]), ok(&["::ffff:127.0.0.1"]));
+        let resolve = |_: &str, _: u16| Ok(vec![SocketAddr::new("127.0.1.1".parse().unwrap(), 1)]);
+        let there = |url: &str| Target::parse(url).unwrap().addresses(&[], true, &resolve);
+        assert!(there("me.test").unwrap_err().problem.contains("127.0.1.1 here"));
+        assert_eq!((there("localhost").is_ok(), there("127.0.1.1").is_ok()), (true, true));
         assert_eq!(addresses("far.test", &["FAR.test"], &["192.0.2.1"]), ok(&["192.0.2.1"]));
         assert_eq!(addresses("[2001:db8::1]", &["[2001:db8::1]"], &["2001:db8::1"]), ok(&["2001:db8::1"]));
         assert_eq!(addresses("far.test", &["192.0.2.1"], &["192.0.2.1", "192.0.2.2"]), ok(&["192.0.2.1"]));

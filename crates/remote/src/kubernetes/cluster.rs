@@ -33,10 +33,10 @@ const CALL: Duration = Duration::from_secs(5);
 const GONE: Duration = Duration::from_secs(30);
 /// A connection to the API server must be there within this time.
 const CONNECT: Duration = Duration::from_secs(5);
-/// What is wrong with an image or a container may still pass for so long. A registry may fail once.
-const PASSING: Duration = Duration::from_secs(5);
-/// Pods that are missing for so long are asked about. The cluster tries again when it could not create one.
-const NO_PODS: Duration = Duration::from_secs(5);
+/// What is wrong with an image or a container may still pass for so long: a registry may fail once, and the cluster tries again after 10 s.
+const PASSING: Duration = Duration::from_secs(if cfg!(test) { 4 } else { 20 });
+/// Pods that are missing for so long are asked about. The cluster tries again when it could not create one, first after 10 s.
+const NO_PODS: Duration = Duration::from_secs(if cfg!(test) { 4 } else { 20 });
 /// What is wrong is told with at most so many characters of the cluster's text.
 const MOST_SAID: usize = 600;
 
@@ -226,7 +226,7 @@ impl Cluster {
     }
 
     async fn create(&self) -> Result<(), ClusterError> {
-        self.permitted().await?;
+        let may = self.permitted().await?;
         let mut job = self.job.lock().await;
         if *job == Existence::NoLonger {
             return Err(ClusterError::GivenUp);
@@ -237,16 +237,26 @@ impl Cluster {
         match self.call(self.jobs.create(&PostParams::default(), &object)).await {
             Ok(_) => Ok(()),
             Err(failure) => {
-                if matches!(failure, Failure::Status(_)) {
+                // After an error of the server, the Job may be there nevertheless.
+                if matches!(&failure, Failure::Status(status) if !is_passing(status)) {
                     *job = Existence::NotYet;
                 }
-                Err(self.error(failure, CREATE_JOB))
+                Err(match failure {
+                    // The user has the permission: a quota or a policy of the namespace refuses.
+                    Failure::Status(status) if status.code == 403 && may => {
+                        ClusterError::Refused { what: CREATE_JOB.to_string(), said: plain(&status.message) }
+                    }
+                    failure => self.error(failure, CREATE_JOB),
+                })
             }
         }
     }
 
-    /// Whether the user has all permissions that are needed, as far as the cluster says that.
-    async fn permitted(&self) -> Result<(), ClusterError> {
+    /// Whether the cluster says that the user has all permissions that are needed. It need not answer that.
+    ///
+    /// # Errors
+    /// It says that some are missing.
+    async fn permitted(&self) -> Result<bool, ClusterError> {
         let reviews: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
         let mut missing = Vec::new();
         for permission in permissions::ALL.into_iter().filter(|one| one.needed) {
@@ -260,14 +270,14 @@ impl Cluster {
                     return Err(self.error(Failure::Status(status), permission));
                 }
                 // The cluster does not answer this question. It will refuse what is not permitted.
-                Err(Failure::Status(_)) => return Ok(()),
+                Err(Failure::Status(_)) => return Ok(false),
                 Err(Failure::Silence(reason)) => {
                     return Err(ClusterError::Unreachable { url: self.url.clone(), reason });
                 }
             }
         }
         if missing.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         let (namespace, missing) = (self.settings.namespace.clone(), missing.join(", "));
         Err(ClusterError::Forbidden { namespace, missing, said: String::new() })
@@ -349,7 +359,11 @@ impl Cluster {
             match state(pod) {
                 PodState::Starting => {}
                 PodState::Running => seen.running[index] = Some(place),
-                PodState::Trouble(trouble) => found = found.or(Some((index, trouble))),
+                // Where no node has room for a pod, the image of another may be wrong as well, and more workers do not help that.
+                PodState::Trouble(trouble) => match &found {
+                    Some((_, Trouble::Unschedulable(_))) | None => found = Some((index, trouble)),
+                    Some(_) => {}
+                },
                 // Its channel says the same of a pod that ran before.
                 PodState::Over(_) if seen.running[index].is_some() => {}
                 PodState::Over(over) => {

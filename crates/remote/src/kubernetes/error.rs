@@ -157,7 +157,9 @@ impl ClusterError {
             Self::NoNamespace { namespace } => {
                 return format!("create it (`kubectl create namespace {namespace}`), or name another one");
             }
-            Self::Refused { .. } => "correct the option that it names",
+            Self::Refused { .. } => {
+                "correct the option that it names; for a quota or a policy of the namespace, ask its administrator"
+            }
             Self::NoPods { .. } => {
                 "correct what it names, such as a quota, or ask for fewer or smaller workers"
             }

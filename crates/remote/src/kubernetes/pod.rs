@@ -6,7 +6,7 @@ use std::fmt;
 
 use k8s_openapi::api::core::v1::{ContainerState, Pod, PodCondition, PodStatus};
 
-use super::job::INDEX;
+use super::job::{CONTAINER, INDEX};
 
 /// What a pod does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +95,8 @@ pub(super) fn place(pod: &Pod) -> Option<Place> {
 /// What a pod does.
 pub(super) fn state(pod: &Pod) -> PodState {
     let Some(status) = &pod.status else { return PodState::Starting };
-    let container = status.container_statuses.iter().flatten().next().and_then(|one| one.state.as_ref());
+    let container = status.container_statuses.iter().flatten().find(|one| one.name == CONTAINER);
+    let container = container.and_then(|one| one.state.as_ref());
     let phase = status.phase.as_deref().unwrap_or_default();
     if let Some(over) = over(pod, status, container, phase) {
         return PodState::Over(over);

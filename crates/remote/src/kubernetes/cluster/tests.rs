@@ -275,7 +275,7 @@ fn what_the_api_server_refuses_is_told() {
             403,
             "exceeded quota",
             "jobs",
-            "not permitted in the namespace load: create jobs: exceeded quota",
+            "the API server does not create jobs: exceeded quota",
         ),
         ("POST", "/jobs", 404, "no", "namespaces", "the cluster has no namespace load"),
         ("POST", "/jobs", 422, "spec.x: Invalid", "Job", "spec.x: Invalid"),
