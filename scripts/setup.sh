@@ -9,6 +9,7 @@
 # are missing; 1 when a C compiler, make, Python 3 or cargo is missing; 2 for an unknown argument.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
+rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 studies=(trending metadata hello compiled ssr node-frameworks)
 work=$(mktemp -d)
 missing=$work/missing # rows of the closing table: what is missing, and what that costs
@@ -83,6 +84,12 @@ go_is_ready() {
     [ -n "$version" ] && [ "$(printf '%s\n1.21\n' "$version" | sort -V | head -n 1)" = 1.21 ]
 }
 
+cargo_is_ready() {
+    local version
+    version=$(cargo --version 2>/dev/null | cut -d' ' -f2)
+    [ -n "$version" ] && [ "$(printf '%s\n%s\n' "$version" "$rust" | sort -V | head -n 1)" = "$rust" ]
+}
+
 # Names on standard output the packages that would give what this machine has not.
 wanted_packages() {
     has cc || echo gcc libc6-dev
@@ -99,7 +106,7 @@ wanted_packages() {
     has runc || echo runc
     has wg || echo wireguard-tools
     has wireguard-go || echo wireguard-go
-    has cargo || echo rustup
+    cargo_is_ready || has rustup || echo rustup
     php_is_ready || echo php-fpm php-sqlite3
     has nginx || echo nginx
     has mariadbd || echo mariadb-server
@@ -196,15 +203,21 @@ check_essentials() {
     has podman || lacks podman "contenders in containers are not tested"
     has dockerd || lacks docker.io "contenders in containers of Docker are not tested"
     has chromium-headless-shell || lacks chromium-headless-shell "the report page is not tested in a browser"
+    # Older releases of Debian and Ubuntu have no package of rustup, and a cargo that is too old.
+    if ! cargo_is_ready && ! has rustup && has curl; then
+        curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs -o "$work/rustup-init" 2>"$log" \
+            && sh "$work/rustup-init" -y -q --profile minimal --default-toolchain none >"$log" 2>&1
+        PATH=$HOME/.cargo/bin:$PATH
+    fi
     # A rustup without a toolchain has no working cargo; rust-toolchain.toml says which one it fetches.
-    if has rustup && ! cargo --version >/dev/null 2>&1; then
+    if has rustup && ! cargo_is_ready; then
         rustup toolchain install >"$log" 2>&1
     fi
-    if cargo --version >"$log" 2>&1; then
-        say rust "$(cut -d' ' -f1,2 "$log")"
+    if cargo_is_ready; then
+        say rust "$(cargo --version | cut -d' ' -f1,2)"
     else
         essential_missing=yes
-        say rust "no working cargo"
+        say rust "no cargo of version $rust or later"
         lacks cargo "nothing can be built: install rustup as https://rustup.rs says, then run this again"
     fi
 }
