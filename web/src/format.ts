@@ -31,8 +31,9 @@ export const bytes = (size: number): string =>
 
 export function percent(share: number): string {
   const value = share * 100;
+  if (value > 9999) return "over 9,999 %";
   const digits = Math.abs(value) >= 99.95 || Math.abs(value - Math.round(value)) < 1e-9 ? 0 : Math.abs(value) >= 0.995 ? 1 : 2;
-  return `${value.toFixed(digits)} %`;
+  return `${grouped(value.toFixed(digits))} %`;
 }
 
 /** A quantile's name: p99.9. */
@@ -58,10 +59,14 @@ export function limitsText({ cpus, cpuset = [], memory_bytes }: Limits = {}): st
 export function quotient(value: number, low: Maybe<number>, high: Maybe<number>): string {
   if (low == null || high == null) return value.toFixed(2);
   const hides = (end: number, decimals: number) => end !== 1 && Number(end.toFixed(decimals)) === 1;
-  let decimals = high - low < 0.02 ? 3 : 2;
+  // Small ratios keep two digits.
+  const small = low > 0 && low < 0.1 && high <= low * 20;
+  let decimals = small ? Math.min(9, 1 - Math.floor(Math.log10(low))) : high - low < 0.02 ? 3 : 2;
   while (decimals < 6 && (hides(low, decimals) || hides(high, decimals))) decimals += 1;
   const shown = (one: number) => (one >= 9.995 ? three(one) : one.toFixed(decimals));
-  return `${shown(value)} (${shown(low)} to ${shown(high)})`;
+  // In a wide interval, an end of powers of ten shows only that very large ratios are possible.
+  const end = (one: number) => (one > 9999 && high > low * 20 ? "over 9,999" : shown(one));
+  return `${shown(value)} (${end(low)} to ${end(high)})`;
 }
 
 export const ENDED: Record<string, string> = {

@@ -105,7 +105,7 @@ pub(crate) struct RaceFlags {
     /// A study (folder with study.toml, or that file), or at least two shell commands that each start a server
     #[arg(value_name = "STUDY | CMD")]
     pub(crate) targets: Vec<String>,
-    /// Race two git revisions of one contender: BASE..HEAD, or BASE to race the working tree against it
+    /// Race two git revisions: BASE..HEAD; or BASE: the working tree against the commit at which it left BASE
     #[arg(long, value_name = "REVISIONS")]
     pub(crate) git: Option<GitRange>,
     #[command(flatten)]

@@ -4,6 +4,9 @@
 //! Must not know: studies, the order of a race, statistics, reports.
 #![warn(missing_docs)]
 
+#[cfg(not(target_os = "linux"))]
+compile_error!("deadheat runs on Linux only");
+
 pub mod affinity;
 pub mod cgroup;
 pub mod clock;

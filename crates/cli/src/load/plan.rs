@@ -122,6 +122,7 @@ impl LoadPlan {
         let (connections, max_connections) = connections(flags, &shape, here)?;
         let timeout = flags.answer.timeout.unwrap_or(TIMEOUT);
         let threads = flags.generator.threads.unwrap_or(1) as usize;
+        let requests = wires.all.len();
         let plan = Self {
             unix_socket: flags.connection.unix_socket.clone(),
             allowed: flags.connection.allow_target.clone(),
@@ -147,7 +148,7 @@ impl LoadPlan {
             backend: flags.generator.backend.unwrap_or(Backend::Auto),
             ceiling: flags.generator.ceiling,
             hosts: flags.hosts.load_host.clone(),
-            pods: pods(flags, threads, duration, timeout, here),
+            pods: pods(flags, threads, duration, (requests, timeout), here),
             target,
         };
         plan.combinations(flags)?;
@@ -309,7 +310,7 @@ fn pods(
     flags: &LoadFlags,
     threads: usize,
     duration: Option<Duration>,
-    timeout: Duration,
+    (requests, timeout): (usize, Duration),
     here: &Surroundings,
 ) -> Option<JobSettings> {
     let typed = &flags.kubernetes;
@@ -317,6 +318,7 @@ fn pods(
         return None;
     };
     let warmup = flags.amount.warmup.unwrap_or(Duration::ZERO);
+    let asked = u32::try_from(requests).unwrap_or(u32::MAX);
     Some(JobSettings {
         // Not the seed that was typed: two loads at the same time have two names.
         name: format!("deadheat-load-{:08x}", here.seed & 0xffff_ffff),
@@ -327,7 +329,13 @@ fn pods(
         cpu: typed.worker_cpu.clone().unwrap_or_else(|| threads.to_string()),
         memory: typed.worker_memory.clone().unwrap_or_else(|| POD_MEMORY.into()),
         ready_timeout: typed.ready_timeout.unwrap_or(PODS_READY),
-        longest: warmup + duration.unwrap_or(LONGEST) + 4 * timeout + AROUND,
+        // The deadline is only a safety net: each request that is asked before the load may take as long as it is allowed to.
+        longest: (warmup
+            + duration.unwrap_or(LONGEST)
+            + 4 * timeout
+            + AROUND
+            + timeout.saturating_mul(asked.saturating_mul(2)))
+        .min(2 * LONGEST),
         grace: timeout + Duration::from_secs(5),
     })
 }
@@ -526,7 +534,7 @@ mod tests {
         let usual = pods("--load-kubernetes n --image i");
         assert_eq!((usual.workers, usual.cpu.as_str(), usual.memory.as_str()), (1, "1", "512Mi"));
         assert_eq!((usual.name.as_str(), usual.grace), ("deadheat-load-00000007", Duration::from_secs(15)));
-        assert_eq!(usual.longest, Duration::from_secs(10 + 40 + 60));
+        assert_eq!(usual.longest, Duration::from_secs(10 + 40 + 60 + 20));
         let all = pods(
             "-t 2 -n 5 -c 6 --load-kubernetes n --image i --load-workers 3 --worker-memory 1Gi --seed 9",
         );

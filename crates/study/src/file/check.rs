@@ -88,6 +88,7 @@ fn loads(study: &Study, reading: &StudyReader<'_>) {
     let probes: Vec<&str> = study.probes.iter().map(|probe| probe.contract.name.as_str()).collect();
     study.scenarios.iter().for_each(|scenario| load(study, scenario, &probes, reading));
     popular(study, reading);
+    rungs(study, reading);
     measures(study, reading);
     over_tls(study, reading);
     let loads_all =
@@ -109,6 +110,20 @@ fn loads(study: &Study, reading: &StudyReader<'_>) {
         let title = format!("no scenario uses the probe `{}`", shown(&probe.contract.name));
         let complaint = Complaint::new(probe.name.span(), title, "this probe");
         reading.complain(complaint.help("add it to `requests` of a scenario, or set under_load = false in the probe to check it without load"));
+    }
+}
+
+/// Checks that no two scenarios are the same rung of a ladder.
+fn rungs(study: &Study, reading: &StudyReader<'_>) {
+    let mut seen: HashMap<(&str, u32), Range<usize>> = HashMap::new();
+    for scenario in &study.scenarios {
+        let Some(rung) = &scenario.ladder else { continue };
+        let place = scenario.name.span();
+        if let Some(first) = seen.insert((&rung.of, rung.place), place.clone()) {
+            let title = format!("two scenarios are rung {} of the ladder `{}`", rung.place, shown(&rung.of));
+            let complaint = Complaint::new(place, title, "the second").also(first, "the first");
+            reading.complain(complaint.help("number the rungs from the bottom: rung = 1, rung = 2"));
+        }
     }
 }
 
