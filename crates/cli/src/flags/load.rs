@@ -108,7 +108,7 @@ pub(crate) struct RequestFlags {
     /// Send the requests of this file instead of the URL's path: a list, an access log or a HAR file
     #[arg(long, value_name = "FILE")]
     pub(crate) requests_file: Option<PathBuf>,
-    /// Order of the file's requests: sequential, random, or timing of a log [default: sequential; for a list with weights: random]
+    /// Order of the file's requests: sequential, random, or timing of a log [default: sequential; with weights: random]
     #[arg(long, value_enum, value_name = "WORD", requires = "requests_file", hide_possible_values = true)]
     pub(crate) order: Option<OrderFlag>,
     /// Send the file's requests by Zipf's law: the k-th with a share in proportion to 1/k^EXPONENT, such as 1

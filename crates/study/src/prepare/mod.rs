@@ -129,7 +129,7 @@ pub fn changed_versions(
 }
 
 /// Creates the work folder. A folder next to the study gets the usual permissions, because a database may run as another user. A folder below
-/// `/tmp`, where any user could have created one with this name, must belong to this user alone. Git ignores what is in a new one.
+/// `/tmp`, where any user could have created one with this name, must belong to this user alone. Git ignores what is in a new folder next to a study.
 pub fn make_work(work: &Path) -> Result<(), PrepareError> {
     let failed = |source| PrepareError::Work { path: work.to_owned(), source };
     let mut builder = DirBuilder::new();
@@ -137,7 +137,7 @@ pub fn make_work(work: &Path) -> Result<(), PrepareError> {
     if work.starts_with("/tmp") {
         builder.mode(0o700);
     }
-    let is_new = !work.exists();
+    let is_new = !work.exists() && work.with_file_name(crate::file::FILE_NAME).is_file();
     builder.create(work).map_err(failed)?;
     if is_new {
         let _ = fs::write(work.join(".gitignore"), "*\n");
