@@ -4,6 +4,9 @@
 # Where cargo builds. It builds the servers of the tests before it runs any: the tests need not ask for them.
 TARGET = $(abspath $(or $(CARGO_TARGET_DIR),target))
 
+# What rustup installed goes before an older cargo of the system.
+export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
+
 help:
 	@echo 'make setup   install what building, testing and racing need on this machine'
 	@echo 'make race    race the contenders of studies/trending and give a verdict'

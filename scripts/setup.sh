@@ -16,7 +16,8 @@ missing=$work/missing # rows of the closing table: what is missing, and what tha
 log=$work/log
 essential_missing=
 policy= # the policy-rc.d that must go when we end
-PATH=$PATH:$HOME/.cargo/bin:/usr/local/go/bin:/usr/local/sbin:/usr/sbin
+# What rustup installs goes before an older cargo of the system, here as in the Makefile.
+PATH=${CARGO_HOME:-$HOME/.cargo}/bin:$PATH:/usr/local/go/bin:/usr/local/sbin:/usr/sbin
 
 main() {
     trap clean_up EXIT
@@ -207,7 +208,6 @@ check_essentials() {
     if ! cargo_is_ready && ! has rustup && has curl; then
         curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs -o "$work/rustup-init" 2>"$log" \
             && sh "$work/rustup-init" -y -q --profile minimal --default-toolchain none >"$log" 2>&1
-        PATH=$HOME/.cargo/bin:$PATH
     fi
     # A rustup without a toolchain has no working cargo; rust-toolchain.toml says which one it fetches.
     if has rustup && ! cargo_is_ready; then

@@ -33,6 +33,7 @@ export function percent(share: number): string {
   const value = share * 100;
   if (value > 9999) return "over 9,999 %";
   const digits = Math.abs(value) >= 99.95 || Math.abs(value - Math.round(value)) < 1e-9 ? 0 : Math.abs(value) >= 0.995 ? 1 : 2;
+  if (value > 0 && Number(value.toFixed(digits)) === 0) return "under 0.01 %";
   return `${grouped(value.toFixed(digits))} %`;
 }
 

@@ -76,7 +76,7 @@ describe("kept records", () => {
     });
   };
   it("name both scenarios of a published ratio", () => audited("metadata", /latency_p50_ratio .*prepare-per-request \/ lookup/));
-  it("show on which side of 1 an interval ends", () => audited("node-frameworks", /0http.* to 1\.00[1-9]/));
+  it("show on which side of 1 an interval ends", () => audited("ssr", /deno.* to 1\.00[1-9]/));
 
   for (const record of kept) it(`open: ${record.slice(studies.length + 1)}`, () => opens(record));
 });

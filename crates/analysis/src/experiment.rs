@@ -57,6 +57,11 @@ fn exact(value: f64) -> String {
     number::exact((value * 1e6).round() / 1e6)
 }
 
+/// A rate as it was typed; one that follows from a log or from stages has three digits.
+fn typed_rate(per_s: f64) -> String {
+    if per_s.fract() == 0.0 { exact(per_s) } else { number::three_digits(per_s) }
+}
+
 /// A time as it was typed: `10 ms`, `12.5 µs`.
 fn typed_ns(ns: u64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
@@ -85,7 +90,7 @@ pub fn without_connections(experiment: &Experiment) -> String {
         Experiment::Closed { .. } => "closed load".into(),
         Experiment::Open { rate_per_s, poisson, .. } => {
             let arrivals = if *poisson { ", Poisson" } else { CONSTANT };
-            format!("open load, {} requests/s{arrivals}", exact(*rate_per_s))
+            format!("open load, {} requests/s{arrivals}", typed_rate(*rate_per_s))
         }
         Experiment::Peak { objective, .. } => {
             let (what, limit) = (quantile(objective.quantile), typed_ns(objective.limit_ns));

@@ -39,7 +39,8 @@ impl Console {
             .is_none_or(|value| !matches!(value.as_str(), "C" | "POSIX"));
         let style = |terminal: bool, width: Option<usize>| Style {
             color: terminal && !dumb && !set("NO_COLOR"),
-            width: width.map_or(WIDTH, |columns| columns.max(20)),
+            // Some terminals say that they have no columns.
+            width: width.filter(|columns| *columns > 0).map_or(WIDTH, |columns| columns.max(20)),
             unicode,
         };
         let (out, err) = (io::stdout(), io::stderr());

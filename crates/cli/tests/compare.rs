@@ -40,7 +40,7 @@ fn no_output_replaces_a_record_or_another_output() {
     let report = |words: &[&str]| kit.deadheat(["report", "kept.jsonl"]).args(words).run();
     for (words, wrong) in [
         (&["--markdown", "./kept.jsonl"][..], "--markdown ./kept.jsonl would replace the record"),
-        (&["--json", "a", "--html", "a"], "--json a would replace --html"),
+        (&["--json", "a", "--html", "a"], "--json a would replace what --html writes"),
     ] {
         let outcome = report(words);
         assert_eq!(outcome.status(), Some(2), "{outcome:?}");

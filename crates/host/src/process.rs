@@ -773,7 +773,11 @@ pub(crate) fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
     filled + rest
 }
 
-/// The environment of a command: `values` as variables in capitals, and its own variables with placeholders replaced. Its own win over `values`.
+/// Where a server must listen: deadheat waits for it there.
+const PLACES: [&str; 3] = ["PORT", "SOCKET", "HOST"];
+
+/// The environment of a command: `values` as variables in capitals, and its own variables with placeholders replaced. Its own win over `values`, but not
+/// over [`PLACES`].
 pub(crate) fn environment<'e>(
     own: impl IntoIterator<Item = (&'e String, &'e String)>,
     values: &BTreeMap<String, String>,
@@ -781,7 +785,8 @@ pub(crate) fn environment<'e>(
     let own = own.into_iter().map(|(name, value)| (name.clone(), fill(value, values)));
     let given =
         values.iter().map(|(name, value)| (name.to_uppercase().replace(['.', '-'], "_"), value.clone()));
-    given.chain(own).collect()
+    let (places, others): (Vec<_>, Vec<_>) = given.partition(|(name, _)| PLACES.contains(&name.as_str()));
+    others.into_iter().chain(own).chain(places).collect()
 }
 
 /// The last lines of a log, indented and without control characters, with a heading that names the log.

@@ -381,7 +381,9 @@ const OTHER_KINDS: [&str; 3] = ["deadheat.audit/", "deadheat.compare/", "deadhea
 fn check_schema(path: &Path, value: &Value) -> Result<(), ReadError> {
     match value.get("schema").and_then(Value::as_str) {
         Some(SCHEMA) => Ok(()),
-        Some(other) if OTHER_KINDS.iter().any(|kind| other.starts_with(kind)) => {
+        Some(other)
+            if other == crate::LOAD_SCHEMA || OTHER_KINDS.iter().any(|kind| other.starts_with(kind)) =>
+        {
             Err(ReadError::NotARecord { path: path.into(), found: format!("it has the schema {other}") })
         }
         Some(other) => Err(ReadError::Schema { path: path.into(), found: other.into() }),

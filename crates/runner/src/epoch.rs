@@ -39,8 +39,10 @@ const STALLED_PART: f64 = 0.25;
 const MOST_WRONG: f64 = 0.001;
 /// Least length of a random order of requests: large enough that no slice repeats another slice's requests. It is the same for every contender.
 const POSITIONS: usize = 1 << 16;
-/// A random order has this many positions for each request, so that hardly a request is missing.
+/// A random order has this many positions for each request, so that hardly a request is missing, but no more than this many: to draw them takes time in
+/// every epoch.
 const POSITIONS_EACH: usize = 8;
+const MOST_POSITIONS: usize = 1 << 21;
 /// A contender without warm-up is measured in windows of this length.
 const WINDOW: Duration = Duration::from_millis(250);
 /// A warm-up with too little load or too few requests continues, up to this many times its length in total.
@@ -253,7 +255,7 @@ impl EpochRun<'_> {
             [share] => Some(self.launcher.contract.recording(&share.probe)),
             _ => None,
         };
-        let positions = POSITIONS.max(POSITIONS_EACH * all.len());
+        let positions = POSITIONS.max(POSITIONS_EACH * all.len()).min(MOST_POSITIONS);
         let requests = match (traffic.zipf, traffic.replay, alone) {
             (Some(exponent), ..) => Requests::zipf(all, exponent, positions, seed),
             (None, Some(Replay::Random), _) | (None, _, None) => {

@@ -42,10 +42,10 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 
 /// Like [`duration`], but also accepts zero: `0s`, `0`.
 pub fn duration_or_none(text: &str) -> Result<Duration, String> {
-    match text {
-        "0" | "0s" | "0ms" => Ok(Duration::ZERO),
-        text => duration(text),
-    }
+    let number = text.trim_end_matches(|one: char| one.is_alphabetic());
+    let is_nothing =
+        number.parse() == Ok(0.0_f64) && (number == text || duration(&text.replacen(number, "1", 1)).is_ok());
+    if is_nothing { Ok(Duration::ZERO) } else { duration(text) }
 }
 
 /// Parses the name of an HTTP method.
@@ -108,8 +108,11 @@ pub fn hit_rate(text: &str) -> Result<f64, String> {
 
 /// Parses a rate in requests per second.
 pub fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate > 0.0 && *rate <= 1e8);
-    rate.ok_or_else(|| "write requests per second, above 0, such as 2000".into())
+    let rate =
+        text.parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate > 0.0 && *rate <= file::MOST_PER_S);
+    rate.ok_or_else(|| {
+        format!("write requests per second, above 0 and at most {}, such as 2000", file::MOST_PER_S)
+    })
 }
 
 /// Parses an objective: `p99 < 10ms`.

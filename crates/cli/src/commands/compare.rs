@@ -27,8 +27,7 @@ pub(crate) fn compare(flags: &CompareFlags, console: &mut Console) -> Result<u8,
     if let Some(to) = &flags.markdown {
         write(to, "--markdown", &comparison::markdown(&document), console)?;
     }
-    let holds = document.conditions.iter().any(|one| one.holds);
-    Ok(if document.is_invalid() || document.is_unknown() { 3 } else { u8::from(holds) })
+    Ok(if document.is_invalid() { 3 } else { status_of(&document.conditions) })
 }
 
 fn compared(flags: &CompareFlags) -> Result<CompareDocument, Failure> {

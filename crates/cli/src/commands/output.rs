@@ -43,8 +43,9 @@ pub(super) fn apart<'p>(
         let new = || Some(folder.canonicalize().ok()?.join(path.file_name()?));
         path.canonicalize().ok().or_else(new)
     };
-    let mut taken: Vec<(PathBuf, &str)> =
-        inputs.into_iter().filter_map(|path| Some((place(path)?, "the record"))).collect();
+    let record = |path: &Path| format!("the record {}", path.display());
+    let mut taken: Vec<(PathBuf, String)> =
+        inputs.into_iter().filter_map(|path| Some((place(path)?, record(path)))).collect();
     for (option, to) in outputs {
         let Some(Output::File(path)) = to else { continue };
         // Pipes, devices and the summary of a workflow are not replaced.
@@ -54,7 +55,7 @@ pub(super) fn apart<'p>(
             let problem = format!("{option} {} would replace {other}", path.display());
             return Err(UsageError::new(problem, "name another file"));
         }
-        taken.push((at, option));
+        taken.push((at, format!("what {option} writes")));
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ use jiff::Zoned;
 
 use super::Failure;
 use super::compare::{askable, reachable, status_of, told};
-use super::output::{keep_for_data, write, write_json};
+use super::output::{apart, keep_for_data, write, write_json};
 use crate::console::{Console, lines_plain};
 use crate::elsewhere::{Elsewhere, load_from, reach};
 use crate::flags::Output;
@@ -53,7 +53,9 @@ pub(crate) fn race(flags: &RaceFlags, arguments: &[OsString], console: &mut Cons
 
 /// Races and shows the result. Returns the exit status, the record and its path.
 pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Record, PathBuf), Failure> {
-    keep_for_data([("--json", flags.json.as_ref()), ("--html", flags.html.as_ref())], console)?;
+    let outputs = [("--json", flags.json.as_ref()), ("--html", flags.html.as_ref())];
+    apart(flags.record.as_deref().into_iter().chain(flags.resume.as_deref()), &outputs)?;
+    keep_for_data(outputs, console)?;
     raise_open_files()?;
     let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
     let host = LocalHost { run: &run, hierarchy: &hierarchy };

@@ -111,12 +111,22 @@ impl LoadPlan {
         let wires = Wires::of(&flags.request, &target, status)?;
         let amount = &flags.amount;
         let stages = amount.rate.as_deref().and_then(stages_last);
-        if let Some((stages, given)) = stages.zip(amount.duration).filter(|(stages, given)| given < stages) {
-            let problem =
-                format!("--duration {given:?} ends before the stages of --rate, which last {stages:?}");
+        if let Some(((stages, is_whole), given)) = stages.zip(amount.duration)
+            && (given < stages || given == stages && !is_whole)
+        {
+            let problem = format!(
+                "--duration {given:?} ends before the last of --rate's stages; those before it last {stages:?}"
+            );
+            let problem = if is_whole {
+                format!("--duration {given:?} ends before the stages of --rate, which last {stages:?}")
+            } else {
+                problem
+            };
             return Err(UsageError::new(problem, "leave --duration out, or make the stages shorter"));
         }
-        let usual = amount.requests.is_none().then_some(stages.unwrap_or(DURATION));
+        // A last stage without a duration lasts as long as a steady rate.
+        let of_stages = stages.map(|(stages, is_whole)| if is_whole { stages } else { stages + DURATION });
+        let usual = amount.requests.is_none().then_some(of_stages.unwrap_or(DURATION));
         let duration = amount.duration.or(usual);
         let shape = shape(flags, duration, &wires)?;
         let (connections, max_connections) = connections(flags, &shape, here)?;
@@ -237,14 +247,13 @@ impl LoadPlan {
     }
 }
 
-/// How long the stages of a rate last together, if each says how long it lasts.
-fn stages_last(rate: &str) -> Option<Duration> {
+/// How long the stages of a rate last together, and whether the last one says how long it lasts. None for a steady rate.
+fn stages_last(rate: &str) -> Option<(Duration, bool)> {
     let rate = rate.parse::<Rate>().ok()?;
     let stages = rate.as_stages();
-    stages
-        .iter()
-        .all(|stage| !stage.duration.is_zero())
-        .then(|| stages.iter().map(|stage| stage.duration).sum())
+    let sum: Duration = stages.iter().map(|stage| stage.duration).sum();
+    let is_whole = stages.last().is_some_and(|stage| !stage.duration.is_zero());
+    (!sum.is_zero()).then_some((sum, is_whole))
 }
 
 fn shape(flags: &LoadFlags, duration: Option<Duration>, wires: &Wires) -> Result<Shape, UsageError> {
@@ -330,12 +339,11 @@ fn pods(
         memory: typed.worker_memory.clone().unwrap_or_else(|| POD_MEMORY.into()),
         ready_timeout: typed.ready_timeout.unwrap_or(PODS_READY),
         // The deadline is only a safety net: each request that is asked before the load may take as long as it is allowed to.
-        longest: (warmup
+        longest: warmup
             + duration.unwrap_or(LONGEST)
             + 4 * timeout
             + AROUND
-            + timeout.saturating_mul(asked.saturating_mul(2)))
-        .min(2 * LONGEST),
+            + timeout.saturating_mul(asked.saturating_mul(2)).min(LONGEST),
         grace: timeout + Duration::from_secs(5),
     })
 }
@@ -499,6 +507,10 @@ mod tests {
         assert_eq!(lasts("-r 1k:10s,2k:10s -n 7"), Limit::requests(7));
         let error = plan_in("-r 1k:10s,2k:10s -d 15s", 10_000).unwrap_err().to_string();
         assert!(error.contains("ends before the stages of --rate, which last 20s"), "{error}");
+        assert_eq!(lasts("-r 1k:10s,2k"), Limit::duration(Duration::from_secs(10) + DURATION));
+        assert_eq!(lasts("-r 1k:10s,2k -d 12s"), Limit::duration(Duration::from_secs(12)));
+        let error = plan_in("-r 1k:10s,2k -d 10s", 10_000).unwrap_err().to_string();
+        assert!(error.contains("those before it last 10s"), "{error}");
     }
 
     #[test]

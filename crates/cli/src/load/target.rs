@@ -100,9 +100,11 @@ impl Target {
         };
         let may: Vec<SocketAddr> = all.iter().filter(may).copied().collect();
         // Many systems give their own name an address of the loopback, which on a load host is another server.
-        let is_name =
-            self.host != "localhost" && self.host.trim_matches(['[', ']']).parse::<IpAddr>().is_err();
-        if let Some(first) = may.first().filter(|first| elsewhere && is_name && is_loopback(first.ip())) {
+        let is_loopbacks = self.host.trim_end_matches('.').rsplit('.').next() == Some("localhost");
+        let is_name = !is_loopbacks && self.host.trim_matches(['[', ']']).parse::<IpAddr>().is_err();
+        let (here, may): (Vec<_>, Vec<_>) =
+            may.into_iter().partition(|address| elsewhere && is_name && is_loopback(address.ip()));
+        if let (true, Some(first)) = (may.is_empty(), here.first()) {
             let problem = format!("`{host}` is {} here, which on a load host is another server", first.ip());
             let remedy = "write the address at which the load host reaches the server, with --allow-target";
             return Err(UsageError::new(problem, remedy));

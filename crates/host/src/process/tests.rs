@@ -157,8 +157,10 @@ fn placeholders_are_replaced_and_nothing_else() {
 #[test]
 fn a_contenders_own_variables_win_over_deadheats() {
     let values = BTreeMap::from([("port".into(), "81".into()), ("key".into(), String::new())]);
-    let own = BTreeMap::from([("KEY".to_owned(), "mine at {port}".to_owned())]);
-    let all: BTreeMap<String, String> = environment(&own, &values).into_iter().collect();
+    let own = [("KEY", "mine at {port}"), ("PORT", "3000")];
+    let own = own.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let own: &BTreeMap<String, String> = &own;
+    let all: BTreeMap<String, String> = environment(own, &values).into_iter().collect();
     assert_eq!((all["KEY"].as_str(), all["PORT"].as_str()), ("mine at 81", "81"));
 }
 

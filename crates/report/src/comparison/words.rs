@@ -42,7 +42,11 @@ pub(crate) fn outcome(one: &ConditionResult, name: &dyn Fn(&str) -> String) -> (
     };
     let places = |all: &[ConditionPlace]| all.iter().map(place).collect::<Vec<_>>().join(", ");
     match one.holds {
-        true => ("holds", format!(": {}", places(&one.of))),
+        true if one.unknown.is_empty() => ("holds", format!(": {}", places(&one.of))),
+        true => (
+            "holds",
+            format!(": {}; and there is no valid comparison: {}", places(&one.of), places(&one.unknown)),
+        ),
         false if one.is_unknown() => {
             ("unknown", format!(", because there is no valid comparison: {}", places(&one.unknown)))
         }

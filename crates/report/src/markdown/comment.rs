@@ -123,7 +123,11 @@ fn cost(one: &ContenderResult, base: Option<(&str, f64)>, scenario: Option<&str>
     let more = base.filter(|(name, base_us)| *name != one.contender && *base_us > 0.0);
     let more = more.map_or_else(String::new, |(_, base_us)| {
         let change = us / base_us - 1.0;
-        format!(" ({}{})", if change < 0.0 { "−" } else { "+" }, percent(change.abs()))
+        let sign = if change < 0.0 { "−" } else { "+" };
+        match percent(change.abs()) {
+            over if over.starts_with("over ") => format!(" ({over} more)"),
+            share => format!(" ({sign}{share})"),
+        }
     });
     Some(vec![format!("{}{of}", code(&one.contender)), time_ns(us * 1e3) + &more])
 }

@@ -78,7 +78,10 @@ pub(super) const SERVICE: KeyTable = KeyTable {
         ("name", "Letters, digits, `_` and `-`. Required."),
         ("command", "Starts the service. Required."),
         ("folder", "Where its commands run. Default: the study's folder."),
-        ("env", "Added to the environment: `{ LEVEL = 2 }`."),
+        (
+            "env",
+            "Added to the environment: `{ LEVEL = 2 }`. Wins over what deadheat sets, except for `PORT`, `HOST` and `SOCKET`.",
+        ),
         ("port", "The port it listens on. Default: a free one."),
         ("socket", "`true`: it listens on a unix socket, `{socket}`."),
         (

@@ -36,14 +36,17 @@ pub(super) fn link(fields: &Fields<'_, '_>) -> Option<Link> {
         loss: value(&inner, "loss", LOSSES, loss).unwrap_or(0.0),
         tunnel: tunnel(&inner),
     };
-    let least_ns = least_swept_delay_ns(fields).unwrap_or(link.delay_ns);
-    if link.jitter_ns > least_ns {
-        let complaint = Complaint::new(
-            inner.key_span("jitter"),
-            "`jitter` is longer than `delay`",
-            "some packets would arrive before they are sent",
-        );
-        inner.complain(complaint.help("for example: delay = \"5ms\", jitter = \"1ms\""));
+    let swept_ns = least_swept_delay_ns(fields);
+    if link.jitter_ns > swept_ns.unwrap_or(link.delay_ns) {
+        let (title, help) = match swept_ns {
+            None => ("`jitter` is longer than `delay`", "for example: delay = \"5ms\", jitter = \"1ms\""),
+            Some(_) => (
+                "`jitter` is longer than the shortest delay of the sweep",
+                "shorten it, or begin the sweep with a longer delay",
+            ),
+        };
+        let why = "some packets would arrive before they are sent";
+        inner.complain(Complaint::new(inner.key_span("jitter"), title, why).help(help));
     }
     let is_empty = keys::LINK.words().all(|key| inner.get(key).is_none());
     if is_empty && fields.get("sweep").is_none() {

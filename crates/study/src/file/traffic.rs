@@ -55,6 +55,11 @@ fn stages(fields: &Fields<'_, '_>, text: &Spanned<String>) -> Option<Written> {
         fields.complain(Complaint::new(text.span(), title, "the last stage has none").help(example));
         return None;
     }
+    if rate.as_stages().iter().any(|stage| stage.from_per_s.max(stage.to_per_s) > MOST_PER_S) {
+        let title = format!("`rate` of [[scenario]] is at most {MOST_PER_S} requests per second");
+        fields.complain(Complaint::new(text.span(), title, "a stage with more").help(example));
+        return None;
+    }
     let duration = rate.as_stages().iter().map(|stage| stage.duration).sum();
     Some(Written::Stages(rate.mean_over(duration), text.get_ref().clone()))
 }

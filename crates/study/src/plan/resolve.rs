@@ -110,7 +110,12 @@ pub fn resolve(
     let is_shared = purpose == Purpose::Race && pinning.server_cpus.is_empty();
     let cores = setting.topology.spread(if is_shared { &all } else { &pinning.server_cpus });
     let mut scenarios = scenarios(study, choices, &cores, &mut findings)?;
-    without_hindrance(&scenarios, &contenders, &study.services, setting)?;
+    let used = |service: &&Service| {
+        let name = service.name.get_ref();
+        contenders.iter().flat_map(|one| &one.services).any(|used| used.get_ref() == name)
+    };
+    let used: Vec<&Service> = study.services.iter().filter(used).collect();
+    without_hindrance(&scenarios, &contenders, &used, setting)?;
     let controlled = match choices.method.control {
         _ if purpose == Purpose::Check => false,
         Some(typed) => typed == YesNo::Yes,
@@ -155,7 +160,7 @@ pub fn resolve(
 fn without_hindrance(
     scenarios: &[ScenarioPlan],
     contenders: &[&Contender],
-    services: &[Service],
+    services: &[&Service],
     setting: &Setting,
 ) -> Result<(), UsageError> {
     let Some(linked) = scenarios.iter().find(|scenario| scenario.link.is_some()) else { return Ok(()) };
@@ -174,7 +179,7 @@ fn without_hindrance(
                 "scenario {name} has a `link`, and Docker starts the container of {} outside of it",
                 shown(owner.get_ref())
             ),
-            "run it with podman (`engine = \"podman\"`), leave it out with --only, or choose other scenarios with --scenario",
+            "run it with podman (a contender: `engine = \"podman\"`), leave it and what needs it out with --only, or choose other scenarios with --scenario",
         ));
     }
     let on_socket = contenders.iter().find(|one| *one.listen.get_ref() == record::Listen::Socket);

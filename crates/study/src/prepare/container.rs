@@ -22,6 +22,7 @@ use super::version::Changed;
 pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareError> {
     let limits: Vec<Limits> = plan.scenarios.iter().map(|one| one.limits.clone()).collect();
     let pins = !plan.pinning.server_cpus.is_empty() || limits.iter().any(|one| !one.cpuset.is_empty());
+    let load_cpus = plan.load_cpus_here().to_vec();
     for planned in plan.contenders.iter_mut().filter(|one| !unbuilt.contains(&one.name)) {
         let Some((engine, rest)) = container_of(&planned.command) else { continue };
         let failed = |ended: String, remedy: String| PrepareError::Failed {
@@ -53,7 +54,7 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
         let words = words_of(rest);
         let at = image_at(&words).map_err(|problem| failed("cannot be raced".into(), problem))?;
         let held = processors(&words[..at.unwrap_or(words.len())]).and_then(cpu_list).unwrap_or_default();
-        if let Some(cpu) = held.iter().find(|cpu| plan.pinning.load_cpus.contains(cpu)) {
+        if let Some(cpu) = held.iter().find(|cpu| load_cpus.contains(cpu)) {
             return Err(failed(
                 format!("would run on processor {cpu}, which the load generator runs on"),
                 "choose other processors in `cpuset`, or give the generator others with --load-cpus".into(),
@@ -110,7 +111,15 @@ fn words_of(command: &str) -> Vec<String> {
 /// Checks that two revisions do not run the same image.
 fn different(contenders: &[Contender]) -> Result<(), PrepareError> {
     let mut images: BTreeMap<&str, &Contender> = BTreeMap::new();
-    for one in contenders.iter().filter(|one| one.revision.is_some() && !one.control) {
+    // What is mounted may differ, also if the image is the same.
+    let mounts = |one: &&Contender| {
+        let is_mount = |word: &str| {
+            word.starts_with("-v") || word.starts_with("--volume") || word.starts_with("--mount")
+        };
+        one.command.split_whitespace().any(is_mount)
+    };
+    let of_revisions = contenders.iter().filter(|one| one.revision.is_some() && !one.control);
+    for one in of_revisions.filter(|one| !mounts(one)) {
         let Some(container) = &one.container else { continue };
         if let Some(other) = images.insert(&container.id, one) {
             return Err(PrepareError::Failed {

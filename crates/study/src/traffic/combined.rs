@@ -68,10 +68,11 @@ fn parts(line: &[u8]) -> Result<Parts<'_>, &'static str> {
 /// The host of `HOST:PORT CLIENT IDENT USER `, which is in front of the time. Other formats have three words there, or a client first.
 fn virtual_host(front: &[u8]) -> Option<String> {
     let front = std::str::from_utf8(front).ok()?;
-    let (host, port) = front.split_ascii_whitespace().next()?.split_once(':')?;
+    let word = front.split_ascii_whitespace().next()?;
+    let (host, port) = word.split_once(':')?;
     let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     let is_name = host.bytes().any(|byte| byte.is_ascii_alphabetic());
-    (is_port && is_name && front.split_ascii_whitespace().count() > 3).then(|| host.to_owned())
+    (is_port && is_name && front.split_ascii_whitespace().count() > 3).then(|| word.to_owned())
 }
 
 fn find(line: &[u8], byte: u8, from: usize) -> Option<usize> {

@@ -190,6 +190,8 @@ fn a_host_that_no_line_names_is_no_match() {
         (sent(&traffic), left_out(&traffic)),
         (vec!["GET /a".into(); 2], vec![("sent to another host", 1)])
     );
+    let traffic = read_with(&lines.concat(), only("a.test:443")).unwrap();
+    assert_eq!(sent(&traffic), ["GET /a"], "as it stands in the log");
 }
 
 #[test]

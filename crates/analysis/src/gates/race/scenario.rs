@@ -292,7 +292,10 @@ fn too_noisy(scene: &Scene<'_>) -> Option<Reading> {
     let most = scene.record.plan.method_of(scene.plan).looks.last().copied().unwrap_or(0);
     let seen = noisy.detectable_ratio.map_or_else(
         || "no difference".into(),
-        |ratio| format!("differences of {} or more", percent(ratio - 1.0)),
+        |ratio| match percent(ratio - 1.0) {
+            over if over.starts_with("over ") => format!("only differences {over}"),
+            least => format!("differences of {least} or more"),
+        },
     );
     let needed = match noisy.epochs_needed {
         Some(epochs) => format!(", and {margin} would take {}", whole(epochs as u64)),
