@@ -59,7 +59,7 @@ fn exact(value: f64) -> String {
 
 /// A rate as it was typed; one that follows from a log or from stages has three digits.
 fn typed_rate(per_s: f64) -> String {
-    if per_s.fract() == 0.0 { exact(per_s) } else { number::three_digits(per_s) }
+    if (per_s * 1e3).fract() == 0.0 { exact(per_s) } else { number::three_digits(per_s) }
 }
 
 /// A time as it was typed: `10 ms`, `12.5 µs`.

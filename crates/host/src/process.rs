@@ -774,7 +774,7 @@ pub(crate) fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
 }
 
 /// Where a server must listen: deadheat waits for it there.
-const PLACES: [&str; 3] = ["PORT", "SOCKET", "HOST"];
+const PLACES: [&str; 2] = ["PORT", "SOCKET"];
 
 /// The environment of a command: `values` as variables in capitals, and its own variables with placeholders replaced. Its own win over `values`, but not
 /// over [`PLACES`].

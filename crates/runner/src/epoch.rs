@@ -42,7 +42,7 @@ const POSITIONS: usize = 1 << 16;
 /// A random order has this many positions for each request, so that hardly a request is missing, but no more than this many: to draw them takes time in
 /// every epoch.
 const POSITIONS_EACH: usize = 8;
-const MOST_POSITIONS: usize = 1 << 21;
+const MOST_POSITIONS: usize = 1 << 22;
 /// A contender without warm-up is measured in windows of this length.
 const WINDOW: Duration = Duration::from_millis(250);
 /// A warm-up with too little load or too few requests continues, up to this many times its length in total.

@@ -45,6 +45,8 @@ use deadheat_study::{rows, traffic};
 
 /// Races and shows the result. `arguments` is the command line of `flags`.
 pub(crate) fn race(flags: &RaceFlags, arguments: &[OsString], console: &mut Console) -> Result<u8, Failure> {
+    let outputs = [("--json", flags.json.as_ref()), ("--html", flags.html.as_ref())];
+    apart(flags.record.as_deref().into_iter().chain(flags.resume.as_deref()), &outputs)?;
     match server_host::of_race(flags)? {
         Some(host) => server_host::race(flags, &host, arguments, console),
         None => Ok(run(flags, console)?.0),
@@ -53,9 +55,7 @@ pub(crate) fn race(flags: &RaceFlags, arguments: &[OsString], console: &mut Cons
 
 /// Races and shows the result. Returns the exit status, the record and its path.
 pub(super) fn run(flags: &RaceFlags, console: &mut Console) -> Result<(u8, Record, PathBuf), Failure> {
-    let outputs = [("--json", flags.json.as_ref()), ("--html", flags.html.as_ref())];
-    apart(flags.record.as_deref().into_iter().chain(flags.resume.as_deref()), &outputs)?;
-    keep_for_data(outputs, console)?;
+    keep_for_data([("--json", flags.json.as_ref()), ("--html", flags.html.as_ref())], console)?;
     raise_open_files()?;
     let (run, hierarchy) = (RunId::current(), Hierarchy::detect());
     let host = LocalHost { run: &run, hierarchy: &hierarchy };

@@ -252,7 +252,8 @@ fn stages_last(rate: &str) -> Option<(Duration, bool)> {
     let rate = rate.parse::<Rate>().ok()?;
     let stages = rate.as_stages();
     let sum: Duration = stages.iter().map(|stage| stage.duration).sum();
-    let is_whole = stages.last().is_some_and(|stage| !stage.duration.is_zero());
+    // Behind the last request, nothing is left to wait for.
+    let is_whole = stages.last().is_some_and(|stage| !stage.duration.is_zero() || stage.to_per_s == 0.0);
     (!sum.is_zero()).then_some((sum, is_whole))
 }
 
@@ -508,6 +509,7 @@ mod tests {
         let error = plan_in("-r 1k:10s,2k:10s -d 15s", 10_000).unwrap_err().to_string();
         assert!(error.contains("ends before the stages of --rate, which last 20s"), "{error}");
         assert_eq!(lasts("-r 1k:10s,2k"), Limit::duration(Duration::from_secs(10) + DURATION));
+        assert_eq!(lasts("-r 1k:10s,0"), Limit::duration(Duration::from_secs(10)));
         assert_eq!(lasts("-r 1k:10s,2k -d 12s"), Limit::duration(Duration::from_secs(12)));
         let error = plan_in("-r 1k:10s,2k -d 10s", 10_000).unwrap_err().to_string();
         assert!(error.contains("those before it last 10s"), "{error}");

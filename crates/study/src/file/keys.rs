@@ -80,7 +80,7 @@ pub(super) const SERVICE: KeyTable = KeyTable {
         ("folder", "Where its commands run. Default: the study's folder."),
         (
             "env",
-            "Added to the environment: `{ LEVEL = 2 }`. Wins over what deadheat sets, except for `PORT`, `HOST` and `SOCKET`.",
+            "Added to the environment: `{ LEVEL = 2 }`. Wins over what deadheat sets, except for `PORT` and `SOCKET`.",
         ),
         ("port", "The port it listens on. Default: a free one."),
         ("socket", "`true`: it listens on a unix socket, `{socket}`."),

@@ -111,12 +111,15 @@ fn words_of(command: &str) -> Vec<String> {
 /// Checks that two revisions do not run the same image.
 fn different(contenders: &[Contender]) -> Result<(), PrepareError> {
     let mut images: BTreeMap<&str, &Contender> = BTreeMap::new();
-    // What is mounted may differ, also if the image is the same.
+    // What is mounted from the checkout may differ, also if the image is the same.
     let mounts = |one: &&Contender| {
-        let is_mount = |word: &str| {
-            word.starts_with("-v") || word.starts_with("--volume") || word.starts_with("--mount")
+        let words = container_of(&one.command).map(|(_, rest)| words_of(rest)).unwrap_or_default();
+        let image = image_at(&words).ok().flatten().unwrap_or(words.len());
+        let is_of_checkout = |word: &String| {
+            let named = ["{study}", "{work}", "$PWD", "$(pwd)", "=."].iter().any(|part| word.contains(part));
+            named || word.starts_with('.')
         };
-        one.command.split_whitespace().any(is_mount)
+        words[..image].iter().any(is_of_checkout)
     };
     let of_revisions = contenders.iter().filter(|one| one.revision.is_some() && !one.control);
     for one in of_revisions.filter(|one| !mounts(one)) {
