@@ -22,11 +22,11 @@ pub fn of_scenario(scenario: &ScenarioPlan) -> String {
 
 /// A link in words: `link: 100 Mbit/s, 5 ms ± 1 ms each way, 0.1 % lost, WireGuard`.
 pub fn link(link: &Link) -> String {
-    let rate = link.rate_bits_per_s.map(|rate| format!("{} Mbit/s", exact(rate as f64 / 1e6)));
+    let rate = link.rate_bits_per_s.map(|rate| format!("{} Mbit/s", as_written(rate as f64 / 1e6)));
     let jitter =
         if link.jitter_ns > 0 { format!(" ± {}", milliseconds(link.jitter_ns)) } else { String::new() };
     let delay = (link.delay_ns > 0).then(|| format!("{}{jitter} each way", milliseconds(link.delay_ns)));
-    let loss = (link.loss > 0.0).then(|| format!("{} % lost", exact(link.loss * 100.0)));
+    let loss = (link.loss > 0.0).then(|| format!("{} % lost", as_written(link.loss * 100.0)));
     let tunnel = link.tunnel.map(|Tunnel::Wireguard| "WireGuard".to_owned());
     let parts: Vec<String> = [rate, delay, loss, tunnel].into_iter().flatten().collect();
     format!("link: {}", if parts.is_empty() { "without limits".to_owned() } else { parts.join(", ") })
@@ -49,24 +49,24 @@ pub fn measured(reading: &LinkReading) -> String {
 }
 
 fn milliseconds(ns: u64) -> String {
-    format!("{} ms", exact(ns as f64 / 1e6))
+    format!("{} ms", as_written(ns as f64 / 1e6))
 }
 
 /// A number as it was written, without digits that only come from dividing it.
-fn exact(value: f64) -> String {
+fn as_written(value: f64) -> String {
     number::exact((value * 1e6).round() / 1e6)
 }
 
 /// A rate as it was typed; one that follows from a log or from stages has three digits.
 fn typed_rate(per_s: f64) -> String {
-    if (per_s * 1e3).fract() == 0.0 { exact(per_s) } else { number::three_digits(per_s) }
+    if (per_s * 1e3).fract() == 0.0 { as_written(per_s) } else { number::three_digits(per_s) }
 }
 
 /// A time as it was typed: `10 ms`, `12.5 µs`.
 fn typed_ns(ns: u64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
     let (size, unit) = units.into_iter().find(|(size, _)| ns as f64 >= *size).unwrap_or((1.0, "ns"));
-    format!("{} {unit}", exact(ns as f64 / size))
+    format!("{} {unit}", as_written(ns as f64 / size))
 }
 
 /// The experiment with its number of connections: `closed load, 64 connections`.

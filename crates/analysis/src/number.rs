@@ -139,7 +139,7 @@ pub fn quantile(at: f64) -> String {
 /// With more decimals, the difference between a ratio and 1 does not matter to a reader.
 const MOST_DECIMALS: usize = 6;
 /// The most decimals of a small ratio.
-const SMALLEST_DECIMALS: usize = 9;
+const MOST_DECIMALS_OF_SMALL: usize = 9;
 
 /// The number of decimals that distinguishes a ratio from the ends of its interval: two, or three for a narrow interval. It is larger if an
 /// end close to 1 would otherwise be shown as 1, because the verdict depends on which side of 1 the end is, and for small ratios, so that
@@ -154,7 +154,7 @@ pub fn ratio_decimals(low: Option<f64>, high: Option<f64>) -> usize {
     };
     let hides = |end: f64, decimals: usize| end != 1.0 && format!("{end:.decimals$}").parse() == Ok(1.0);
     let shows = |decimals: &usize| ![low, high].into_iter().flatten().any(|end| hides(end, *decimals));
-    (fewest..MOST_DECIMALS).find(shows).unwrap_or(MOST_DECIMALS.max(fewest.min(SMALLEST_DECIMALS)))
+    (fewest..MOST_DECIMALS).find(shows).unwrap_or(MOST_DECIMALS.max(fewest.min(MOST_DECIMALS_OF_SMALL)))
 }
 
 /// A ratio: `1.52`, `0.985`, `12.3`, `1,520`.

@@ -314,7 +314,7 @@ fn a_condition_on_an_invalid_comparison_is_unknown() {
     assert_eq!((place.contender.as_str(), place.metric), ("bun", Metric::Throughput));
 }
 
-/// Without an epoch that counts, nobody knows.
+/// There is no epoch that counts.
 #[test]
 fn a_condition_on_a_race_without_results_is_unknown() {
     let condition = Condition { claim: ConditionKind::Slower(0.03), maybe: false };

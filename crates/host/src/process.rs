@@ -26,7 +26,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use deadheat_load::Address;
-use deadheat_record::{Ending, Limits, Listen, Stacks};
+use deadheat_record::{Ending, Limits, Listen, Stacks, command_placeholders};
 use rustix::process::{Pid, Signal};
 
 use crate::affinity;
@@ -753,31 +753,21 @@ fn listen_at(start: &ProcessSpec<'_>, run: &RunId) -> Result<(Address, Vec<(Stri
 
 /// Replaces `{name}` for the names in `values`; leaves everything else unchanged, such as the shell's `${name}`.
 pub(crate) fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
-    let mut filled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(open) = rest.find('{') {
-        let (before, braced) = rest.split_at(open);
-        filled.push_str(before);
-        let inner = braced[1..].split_once('}').filter(|_| !before.ends_with('$'));
-        match inner.and_then(|(name, after)| Some((values.get(name)?, after))) {
-            Some((value, after)) => {
-                filled.push_str(value);
-                rest = after;
-            }
-            None => {
-                filled.push('{');
-                rest = &braced[1..];
-            }
-        }
+    let (mut filled, mut done) = (String::with_capacity(text.len()), 0);
+    for (span, name) in command_placeholders(text) {
+        let Some(value) = values.get(name) else { continue };
+        filled.push_str(&text[done..span.start]);
+        filled.push_str(value);
+        done = span.end;
     }
-    filled + rest
+    filled + &text[done..]
 }
 
-/// Where a server must listen: deadheat waits for it there.
-const PLACES: [&str; 2] = ["PORT", "SOCKET"];
+/// The variables that say where a server must listen: deadheat waits for it there.
+const LISTEN: [&str; 2] = ["PORT", "SOCKET"];
 
 /// The environment of a command: `values` as variables in capitals, and its own variables with placeholders replaced. Its own win over `values`, but not
-/// over [`PLACES`].
+/// over [`LISTEN`].
 pub(crate) fn environment<'e>(
     own: impl IntoIterator<Item = (&'e String, &'e String)>,
     values: &BTreeMap<String, String>,
@@ -785,8 +775,8 @@ pub(crate) fn environment<'e>(
     let own = own.into_iter().map(|(name, value)| (name.clone(), fill(value, values)));
     let given =
         values.iter().map(|(name, value)| (name.to_uppercase().replace(['.', '-'], "_"), value.clone()));
-    let (places, others): (Vec<_>, Vec<_>) = given.partition(|(name, _)| PLACES.contains(&name.as_str()));
-    others.into_iter().chain(own).chain(places).collect()
+    let (listen, others): (Vec<_>, Vec<_>) = given.partition(|(name, _)| LISTEN.contains(&name.as_str()));
+    others.into_iter().chain(own).chain(listen).collect()
 }
 
 /// The last lines of a log, indented and without control characters, with a heading that names the log.

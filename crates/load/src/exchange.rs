@@ -47,7 +47,7 @@ pub fn holds_time(body: &[u8], encoding: Option<&str>) -> bool {
     is_gzip && body.get(4..8).is_some_and(|time| time != [0; 4])
 }
 
-/// Why there is no answer.
+/// Why there is no answer, in words.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {
     /// No connection could be made.
@@ -93,7 +93,7 @@ pub enum ExchangeError {
     },
 }
 
-/// Why there is no answer, as it is told elsewhere.
+/// Why there is no answer, in words.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct NoAnswer {
     /// The reason in words.

@@ -73,7 +73,8 @@ pub use profile::{Function, ProfilePass, ProfileUsage, Stacks, Why};
 pub use readings::{Handicap, HostReading, NetworkReading, Throttling};
 pub use request_log::{LogContents, LogFormat, LogReading, RequestLog};
 pub use request_values::{
-    Capture, Rows, ValueError, ValuePlace, ValuesFile, fill, is_unreserved, percent_encoded, placeholders,
+    Capture, Rows, ValueError, ValuePlace, ValuesFile, command_placeholders, fill, is_unreserved,
+    percent_encoded, placeholders,
 };
 pub use scenario::{Axis, Rung, Slices, SweepPoint};
 pub use verdict::VerdictWord;

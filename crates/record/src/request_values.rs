@@ -119,6 +119,11 @@ pub fn placeholders(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     })
 }
 
+/// The [`placeholders`] of a shell command. `${name}` is the shell's, and none of them.
+pub fn command_placeholders(command: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
+    placeholders(command).filter(|(span, _)| !command[..span.start].ends_with('$'))
+}
+
 /// `text` with the value of each placeholder, written as `place` needs it. A placeholder without a value stays as it is. Values are data:
 /// a placeholder in a value is not replaced.
 ///

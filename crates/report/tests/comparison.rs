@@ -477,7 +477,7 @@ fn a_percentile_of_too_few_requests_is_neither_slower_nor_not() {
     let document = compared_as(&old, &new, &asked("p99 slower by 10%", Some(Metric::P99)));
     let one = of(&document, "api", "p99");
     assert_eq!((one.old, one.ratio, one.verdict), (None, None, VerdictWord::Inconclusive));
-    assert!(document.is_unknown() && !document.is_invalid());
+    assert!(document.conditions[0].is_unknown() && !document.is_invalid());
     let (text, page) = (terminal::comparison(&document, &WIDE), markdown(&document));
     let said = "fail if 'p99 slower by 10%': unknown, because there is no valid comparison: api in closed-64 (p99)\n";
     assert!(text.contains(said), "{text}");
@@ -485,7 +485,7 @@ fn a_percentile_of_too_few_requests_is_neither_slower_nor_not() {
         page.contains("**unknown**, because there is no valid comparison: `api` in `closed-64` (`p99`)"),
         "{page}"
     );
-    assert!(!compared_as(&old, &new, &asked("slower by 10%", None)).is_unknown());
+    assert!(!compared_as(&old, &new, &asked("slower by 10%", None)).conditions[0].is_unknown());
 }
 
 /// Ten epochs with one value each: `api` takes this many times the value of `limit`.

@@ -50,15 +50,19 @@ pub fn duration_or_none(text: &str) -> Result<Duration, String> {
 
 /// Parses the name of an HTTP method.
 pub fn method(text: &str) -> Result<String, String> {
-    const USUAL: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-    let upper = text.to_ascii_uppercase();
     if !is_token(text.as_bytes()) {
         return Err("this is not an HTTP method: write one such as POST".into());
     }
-    if text != upper && USUAL.contains(&upper.as_str()) {
-        return Err(format!("HTTP methods are case-sensitive: write {upper}"));
+    match usual_method(text) {
+        Some(upper) if upper != text => Err(format!("HTTP methods are case-sensitive: write {upper}")),
+        _ => Ok(text.into()),
     }
-    Ok(text.into())
+}
+
+/// The usual method with these letters, small or capital.
+pub(crate) fn usual_method(text: &str) -> Option<&'static str> {
+    let usual = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    usual.into_iter().find(|method| text.eq_ignore_ascii_case(method))
 }
 
 /// Parses a limit on the wake-up time of idle processors.

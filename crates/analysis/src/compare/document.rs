@@ -119,11 +119,6 @@ pub struct Change {
 }
 
 impl CompareDocument {
-    /// Whether the result of any condition is unknown.
-    pub fn is_unknown(&self) -> bool {
-        self.conditions.iter().any(ConditionResult::is_unknown)
-    }
-
     /// Whether a finding invalidates any comparison that the race was about, including comparisons that are missing because a contender was
     /// excluded from the new race.
     pub fn is_invalid(&self) -> bool {

@@ -124,7 +124,7 @@ fn against(one: &Comparison, loser: &str, turned: bool) -> String {
     format!("{is} {shown}x {than} {loser} ({interval})")
 }
 
-/// What is said of a difference that does not matter.
+/// The words for a negligible difference; empty for any other.
 fn aside(one: &Comparison, wording: Wording<'_>) -> String {
     let within = one.negligible.then(|| percent(wording.margin));
     within.map_or_else(String::new, |margin| format!(", a negligible difference (within {margin})"))

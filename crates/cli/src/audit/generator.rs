@@ -58,9 +58,11 @@ pub(crate) fn measure(generator: &Generator, place: &Place<'_>) -> GeneratorAudi
     if audit.skipped.is_none()
         && let Err(why) = runs(generator, place, &mut audit)
     {
-        // What some runs reached is no result of all of them.
-        audit.runs_rps.clear();
         audit.skipped = Some(why);
+    }
+    if audit.runs_rps.len() < RUNS {
+        // What some runs reached is no result of all of them.
+        (audit.runs_rps, audit.server_share) = (Vec::new(), None);
     }
     let logs: Vec<f64> = audit.runs_rps.iter().map(|rate| rate.ln()).collect();
     let sample = Sample::of(&logs);
@@ -101,11 +103,6 @@ fn runs(generator: &Generator, place: &Place<'_>, audit: &mut GeneratorAudit) ->
         audit.runs_rps.push(rate?);
         let spent_ns = server.cpu_ns().zip(before).map(|(after, before)| after.saturating_sub(before));
         shares.extend(spent_ns.map(|ns| share_of(ns, generator.duration_s, cpus.len())));
-    }
-    if audit.runs_rps.len() < RUNS {
-        // What some runs reached is no result of all of them.
-        audit.runs_rps.clear();
-        return Ok(());
     }
     audit.server_share = Sample::of(&shares).map(|sample| sample.mean);
     Ok(())

@@ -107,7 +107,7 @@ fn connected(
         }
     };
     let Some(hosts) = hosts.map(Arc::new) else { return Ok(None) };
-    // A host that is lost meanwhile says nothing of the server.
+    // If a load host is lost, its silence is not the server's.
     connect(plan, Some(Arc::clone(&hosts)), &stopped).map_err(|error| match hosts.lost().into_iter().next() {
         Some(lost) => failure(lost.into()),
         None => error.into(),

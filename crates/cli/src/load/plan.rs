@@ -114,13 +114,13 @@ impl LoadPlan {
         if let Some(((stages, is_whole), given)) = stages.zip(amount.duration)
             && (given < stages || given == stages && !is_whole)
         {
-            let problem = format!(
-                "--duration {given:?} ends before the last of --rate's stages; those before it last {stages:?}"
-            );
-            let problem = if is_whole {
-                format!("--duration {given:?} ends before the stages of --rate, which last {stages:?}")
-            } else {
-                problem
+            let problem = match is_whole {
+                true => {
+                    format!("--duration {given:?} ends before the stages of --rate, which last {stages:?}")
+                }
+                false => format!(
+                    "--duration {given:?} ends before the last stage of --rate; those before it last {stages:?}"
+                ),
             };
             return Err(UsageError::new(problem, "leave --duration out, or make the stages shorter"));
         }

@@ -100,8 +100,8 @@ impl Target {
         };
         let may: Vec<SocketAddr> = all.iter().filter(may).copied().collect();
         // Many systems give their own name an address of the loopback, which on a load host is another server.
-        let is_loopbacks = self.host.trim_end_matches('.').rsplit('.').next() == Some("localhost");
-        let is_name = !is_loopbacks && self.host.trim_matches(['[', ']']).parse::<IpAddr>().is_err();
+        let means_loopback = self.host.trim_end_matches('.').rsplit('.').next() == Some("localhost");
+        let is_name = !means_loopback && self.host.trim_matches(['[', ']']).parse::<IpAddr>().is_err();
         let (here, may): (Vec<_>, Vec<_>) =
             may.into_iter().partition(|address| elsewhere && is_name && is_loopback(address.ip()));
         if let (true, Some(first)) = (may.is_empty(), here.first()) {

@@ -241,18 +241,17 @@ fn is_alone(words: &str) -> bool {
 const CPUSET: &str = "--cpuset-cpus";
 
 /// The processors that options of `run` hold a container to, as a list such as `0-2,5`.
-pub fn processors(options: &[String]) -> Option<&str> {
-    options.iter().enumerate().rev().find_map(|(at, word)| match word.strip_prefix(CPUSET)? {
-        "" => options.get(at + 1).map(String::as_str),
+pub fn processors<S: AsRef<str>>(options: &[S]) -> Option<&str> {
+    options.iter().enumerate().rev().find_map(|(at, word)| match word.as_ref().strip_prefix(CPUSET)? {
+        "" => options.get(at + 1).map(S::as_ref),
         rest => rest.strip_prefix('='),
     })
 }
 
 /// Whether a command that runs a container says itself on which processors.
 pub(super) fn chooses_processors(command: &str) -> bool {
-    let is_option =
-        |word: &str| word == CPUSET || word.strip_prefix(CPUSET).is_some_and(|rest| rest.starts_with('='));
-    container_of(command).is_some_and(|(_, rest)| rest.split_whitespace().any(is_option))
+    let words = |rest: &'_ str| rest.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    container_of(command).is_some_and(|(_, rest)| processors(&words(rest)).is_some())
 }
 
 /// The option that holds a container to these processors; none if there are none.

@@ -206,7 +206,7 @@ fn an_address_where_nobody_listens_cannot_be_opened() {
     assert_eq!(source.kind(), std::io::ErrorKind::ConnectionRefused);
 }
 
-/// Every second answer is none, and the connection has to be made anew. The request after it does not wait for a pause.
+/// The server breaks off every second answer, so deadheat must connect again. The next request does not wait for a pause.
 #[test]
 fn a_failed_request_costs_the_next_one_no_pause() {
     let server = Server::start(|stream, n| match n % 2 {

@@ -87,7 +87,7 @@ fn refers(reading: &StudyReader<'_>, name: &Spanned<String>, kind: &str, known: 
 fn loads(study: &Study, reading: &StudyReader<'_>) {
     let probes: Vec<&str> = study.probes.iter().map(|probe| probe.contract.name.as_str()).collect();
     study.scenarios.iter().for_each(|scenario| load(study, scenario, &probes, reading));
-    popular(study, reading);
+    popularity(study, reading);
     rungs(study, reading);
     measures(study, reading);
     over_tls(study, reading);
@@ -128,7 +128,7 @@ fn rungs(study: &Study, reading: &StudyReader<'_>) {
 }
 
 /// Checks that `zipf` has several requests to order by popularity, and that no weights contradict it.
-fn popular(study: &Study, reading: &StudyReader<'_>) {
+fn popularity(study: &Study, reading: &StudyReader<'_>) {
     for scenario in study.scenarios.iter().filter(|scenario| scenario.traffic.zipf.is_some()) {
         let shares = scenario.requests.iter().flatten();
         if let Some(weighted) = shares.clone().find(|share| share.get_ref().weight != 1) {

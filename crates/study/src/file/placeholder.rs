@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use deadheat_record::{Listen, placeholders};
+use deadheat_record::{Listen, command_placeholders};
 use toml::Spanned;
 
 use super::complaint::Complaint;
@@ -47,8 +47,8 @@ fn place(reading: &StudyReader<'_>, string: Range<usize>, word: &str) -> Range<u
 /// The words of all `{word}` in `text`, without duplicates, in order of first appearance.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
-    for (span, word) in placeholders(text) {
-        if !text[..span.start].ends_with('$') && !words.contains(&word) {
+    for (_, word) in command_placeholders(text) {
+        if !words.contains(&word) {
             words.push(word);
         }
     }

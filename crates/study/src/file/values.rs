@@ -13,6 +13,7 @@ use toml::de::DeValue;
 use super::complaint::Complaint;
 use super::fields::{Fields, StudyReader, number, whole};
 use super::words::shown;
+use crate::values::usual_method;
 
 /// The longest name that still fits into a table and a file name.
 const NAME_LENGTH: usize = 60;
@@ -89,16 +90,15 @@ pub(super) fn header_value(reading: &StudyReader<'_>, value: &Spanned<String>) {
 
 /// Checks a method such as GET.
 pub(super) fn method(reading: &StudyReader<'_>, method: &Spanned<String>) {
-    let (text, upper) = (method.get_ref(), method.get_ref().to_uppercase());
-    let usual = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+    let text = method.get_ref();
     if !is_token(text.as_bytes()) {
         let title = format!("`{}` is not an HTTP method", shown(text));
         reading.complain(
             Complaint::new(method.span(), title, "this method").help("for example: method = \"GET\""),
         );
-    } else if *text != upper && usual.contains(&upper.as_str()) {
+    } else if let Some(upper) = usual_method(text).filter(|upper| upper != text) {
         let title = format!("HTTP methods are case-sensitive: `{text}` is not `{upper}`");
-        reading.complain(Complaint::new(method.span(), title, "this method").meant(Some(&upper)));
+        reading.complain(Complaint::new(method.span(), title, "this method").meant(Some(upper)));
     }
 }
 

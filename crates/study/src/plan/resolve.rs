@@ -110,12 +110,8 @@ pub fn resolve(
     let is_shared = purpose == Purpose::Race && pinning.server_cpus.is_empty();
     let cores = setting.topology.spread(if is_shared { &all } else { &pinning.server_cpus });
     let mut scenarios = scenarios(study, choices, &cores, &mut findings)?;
-    let used = |service: &&Service| {
-        let name = service.name.get_ref();
-        contenders.iter().flat_map(|one| &one.services).any(|used| used.get_ref() == name)
-    };
-    let used: Vec<&Service> = study.services.iter().filter(used).collect();
-    without_hindrance(&scenarios, &contenders, &used, setting)?;
+    let services = services(study, &contenders);
+    without_hindrance(&scenarios, &contenders, &services, setting)?;
     let controlled = match choices.method.control {
         _ if purpose == Purpose::Check => false,
         Some(typed) => typed == YesNo::Yes,
@@ -135,7 +131,7 @@ pub fn resolve(
         folder: study.folder.clone(),
         dataset: setting.places.dataset(study, &work),
         work,
-        services: services(study, &contenders),
+        services: services.into_iter().map(planned_service).collect(),
         skipped: left_out.iter().map(|skipped| (skipped.name.clone(), skipped.why())).collect(),
         contenders: with_control(
             contenders.into_iter().map(|one| planned(one, choices)).collect(),
@@ -290,10 +286,7 @@ fn unused(name: &str, contenders: &[record::Contender]) -> String {
 fn rebuild(contender: &Contender) -> Option<&str> {
     let kept = || contender.revision.as_ref()?.build.as_deref();
     let build = contender.build.as_ref().map(|build| build.get_ref().as_str()).or_else(kept)?;
-    // `${seed}` is the shell's.
-    let is_seed =
-        |(span, name): (std::ops::Range<usize>, &str)| name == SEED && !build[..span.start].ends_with('$');
-    record::placeholders(build).any(is_seed).then_some(build)
+    record::command_placeholders(build).any(|(_, name)| name == SEED).then_some(build)
 }
 
 fn planned(contender: &Contender, choices: &Choices) -> record::Contender {
@@ -322,10 +315,14 @@ fn planned(contender: &Contender, choices: &Choices) -> record::Contender {
 }
 
 /// The services that the selected contenders use, in the study's order.
-fn services(study: &Study, contenders: &[&Contender]) -> Vec<record::Service> {
+fn services<'s>(study: &'s Study, contenders: &[&Contender]) -> Vec<&'s Service> {
     let used =
         |name: &String| contenders.iter().flat_map(|c| &c.services).any(|service| service.get_ref() == name);
-    let service = |service: &file::Service| record::Service {
+    study.services.iter().filter(|service| used(service.name.get_ref())).collect()
+}
+
+fn planned_service(service: &Service) -> record::Service {
+    record::Service {
         name: service.name.get_ref().clone(),
         command: service.command.get_ref().clone(),
         folder: service.folder.clone(),
@@ -334,8 +331,7 @@ fn services(study: &Study, contenders: &[&Contender]) -> Vec<record::Service> {
         ready: service.ready.as_ref().map(|command| command.get_ref().clone()),
         reset: service.reset.as_ref().map(|command| command.get_ref().clone()),
         ending: service.ending.clone(),
-    };
-    study.services.iter().filter(|service| used(service.name.get_ref())).map(service).collect()
+    }
 }
 
 fn plain(

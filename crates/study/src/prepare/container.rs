@@ -100,7 +100,7 @@ pub(super) fn all(plan: &mut Plan, unbuilt: &[String]) -> Result<(), PrepareErro
             remedy,
         })
     })?;
-    different(&plan.contenders)
+    different_images(&plan.contenders)
 }
 
 /// The words of a shell command.
@@ -109,7 +109,7 @@ fn words_of(command: &str) -> Vec<String> {
 }
 
 /// Checks that two revisions do not run the same image.
-fn different(contenders: &[Contender]) -> Result<(), PrepareError> {
+fn different_images(contenders: &[Contender]) -> Result<(), PrepareError> {
     let mut images: BTreeMap<&str, &Contender> = BTreeMap::new();
     // What is mounted from the checkout may differ, also if the image is the same.
     let mounts = |one: &&Contender| {

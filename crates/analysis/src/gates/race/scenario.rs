@@ -85,11 +85,9 @@ fn few_epochs(scene: &Scene<'_>) -> Option<Reading> {
         more => format!(", {more} more left out"),
     };
     let message = match epochs {
-        0 => format!(
-            "0 of the {first} epochs that the first look needs were measured{left_out}: nothing can be compared"
-        ),
-        1 if first > 1 => format!(
-            "1 of the {first} epochs that the first look needs was measured{left_out}: nothing can be told apart"
+        none @ (0 | 1) if none < first => format!(
+            "{none} of the {first} epochs that the first look needs {} measured{left_out}: nothing can be compared",
+            if none == 1 { "was" } else { "were" }
         ),
         few if few < first => format!(
             "{few} of the {first} epochs that the first look needs were measured{left_out}: only large differences can be detected"
