@@ -50,6 +50,11 @@ const WARMUP_STRETCH: u32 = 3;
 /// How long a warming contender is loaded at most before the load is judged and may end.
 const WARM_SLICE: Duration = Duration::from_millis(100);
 
+/// The length of a random order of so many different requests.
+fn positions(requests: usize) -> usize {
+    POSITIONS.max(POSITIONS_EACH * requests).min(MOST_POSITIONS)
+}
+
 /// Why an epoch failed.
 #[derive(Debug)]
 pub(crate) enum EpochError {
@@ -255,7 +260,7 @@ impl EpochRun<'_> {
             [share] => Some(self.launcher.contract.recording(&share.probe)),
             _ => None,
         };
-        let positions = POSITIONS.max(POSITIONS_EACH * all.len()).min(MOST_POSITIONS);
+        let positions = positions(all.len());
         let requests = match (traffic.zipf, traffic.replay, alone) {
             (Some(exponent), ..) => Requests::zipf(all, exponent, positions, seed),
             (None, Some(Replay::Random), _) | (None, _, None) => {
@@ -774,6 +779,11 @@ fn blamed(name: &str, error: &LoadError, tail: &str) -> EpochError {
 mod tests {
     use super::*;
     use deadheat_record::ExternalReading;
+
+    #[test]
+    fn a_random_order_has_room_for_all_requests() {
+        assert_eq!([1, 100_000, 1 << 20].map(positions), [1 << 16, 800_000, 1 << 22]);
+    }
 
     #[test]
     fn rounds_are_left_out_on_external_signals_only() {

@@ -271,6 +271,21 @@ impl ServerCertVerifier for AnyCertificate {
 mod tests {
     use super::*;
 
+    /// It may have none, such as a container made from nothing.
+    #[test]
+    fn another_machine_gets_the_certificates_that_this_one_trusts() {
+        let of = |trust| TlsOrigin { server_name: "localhost".into(), trust, resumption: true };
+        let none = TlsSettings::try_from(of(TlsTrust::Der(Vec::new()))).unwrap_err();
+        assert!(matches!(none, TlsError::NoSystemRoots { .. }), "{none}");
+        let sent = match TlsSettings::new("localhost", TlsTrust::System) {
+            Ok(here) => TlsOrigin::from(here),
+            Err(TlsError::NoSystemRoots { .. }) => return,
+            Err(error) => panic!("{error}"),
+        };
+        assert!(matches!(&sent.trust, TlsTrust::Der(roots) if !roots.is_empty()), "{:?}", sent.trust);
+        assert!(TlsSettings::try_from(sent).is_ok());
+    }
+
     #[test]
     fn another_machine_sends_certificates_and_no_name_of_a_file() {
         let of = |trust| {
